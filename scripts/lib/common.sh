@@ -1,0 +1,118 @@
+# Shared by all scripts: where the tree is, how a script speaks, and how it leaves nothing behind.
+# To be sourced from bash, never run.
+
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+PYTHON_HOME=$ROOT/.build/python
+
+if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
+    BOLD=$'\e[1m' DIM=$'\e[2m' RED=$'\e[31m' GREEN=$'\e[32m' YELLOW=$'\e[33m' PLAIN=$'\e[0m'
+else
+    BOLD='' DIM='' RED='' GREEN='' YELLOW='' PLAIN=''
+fi
+
+# step TEXT: a heading for the reader who watches.
+step() { printf '%s==>%s %s\n' "$BOLD" "$PLAIN" "$*"; }
+
+# warn TEXT: something the reader should know; the script goes on.
+warn() { printf '%swarning:%s %s\n' "$YELLOW" "$PLAIN" "$*" >&2; }
+
+# die TEXT: the script cannot go on. The exit trap cleans up.
+die() {
+    printf '%serror:%s %s\n' "$RED" "$PLAIN" "$*" >&2
+    exit 1
+}
+
+is_root() { [[ $(id -u) -eq 0 ]]; }
+
+# at_exit COMMAND: run COMMAND when the script ends, however it ends; last registered, first run.
+EXIT_ACTIONS=()
+at_exit() { EXIT_ACTIONS+=("$1"); }
+
+run_exit_actions() {
+    local status=$? index
+    trap - EXIT
+    trap '' INT TERM HUP
+    for ((index = ${#EXIT_ACTIONS[@]} - 1; index >= 0; index--)); do
+        eval "${EXIT_ACTIONS[index]}" || true
+    done
+    exit "$status"
+}
+trap run_exit_actions EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# supervised SECONDS COMMAND…: run COMMAND in a process group of its own and wait for it, at most SECONDS. Unlike with a
+# plain foreground command, a signal to the script ends the command at once, with all that it started.
+SUPERVISED_GROUP=''
+supervised() {
+    local limit=$1 status=0 watcher
+    shift
+    setsid "$@" <&0 &
+    SUPERVISED_GROUP=$!
+    (
+        trap - EXIT INT TERM HUP
+        read -r -t "$limit" <> <(:) || true # a sleep that leaves no process behind when it is cut short
+        warn "still running after $limit s, ended: $*"
+        end_supervised
+    ) &
+    watcher=$!
+    wait "$SUPERVISED_GROUP" || status=$?
+    kill "$watcher" 2>/dev/null || true
+    wait "$watcher" 2>/dev/null || true
+    SUPERVISED_GROUP=''
+    return "$status"
+}
+
+end_supervised() {
+    local attempt
+    [[ -n $SUPERVISED_GROUP ]] || return 0
+    kill -TERM -- "-$SUPERVISED_GROUP" 2>/dev/null || return 0
+    for attempt in {1..30}; do
+        kill -0 -- "-$SUPERVISED_GROUP" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    kill -KILL -- "-$SUPERVISED_GROUP" 2>/dev/null || true
+}
+at_exit end_supervised
+
+# make_workspace: sets WORKSPACE to a new folder that every user of the machine can traverse, removed at the end. It is
+# short, because the path of a Unix socket holds at most 107 bytes.
+make_workspace() {
+    local parent=${TMPDIR:-/tmp}
+    if ((${#parent} > 40)) || { is_root && ! traversable_by_all "$parent"; }; then
+        parent=/tmp
+    fi
+    WORKSPACE=$(mktemp -d "$parent/postbell.XXXXXX")
+    chmod 0711 "$WORKSPACE"
+    at_exit 'rm -rf -- "$WORKSPACE"'
+}
+
+# traversable_by_all FOLDER: whether everyone may pass through FOLDER and all folders above it.
+traversable_by_all() {
+    local folder mode
+    folder=$(realpath "$1")
+    while [[ $folder != / ]]; do
+        mode=$(stat -c %a "$folder")
+        ((8#$mode & 1)) || return 1
+        folder=$(dirname "$folder")
+    done
+}
+
+# free_port: prints a TCP port of the loopback interface on which nobody listens at this moment.
+free_port() {
+    local port attempt
+    for attempt in {1..50}; do
+        port=$((20000 + RANDOM % 12000))
+        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+            printf '%s\n' "$port"
+            return 0
+        fi
+    done
+    die 'found no free port on 127.0.0.1'
+}
+
+# seconds_since START: whole seconds since START, which is a value of $SECONDS.
+seconds_since() { printf '%d' $((SECONDS - $1)); }
