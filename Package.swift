@@ -1,0 +1,96 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Rings, arrows point down only (scripts/check holds the imports to it):
+//   application   postbell, postbell-fake-providers, postbell-bench, Operations, DispatchRuntime
+//   adapters      OutboxPostgres, APNS, Telemetry, FakeProviders
+//   technique     EventLoop, Postgres, HTTP2, Credentials
+//   core          OutboxCore
+// The C targets below them all are never part of a `package` signature.
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .treatAllWarnings(as: .error),
+]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tool(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ subject: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: subject + "Tests", dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+    name: "postbell",
+    products: [
+        .executable(name: "postbell", targets: ["postbell"]),
+        .executable(name: "postbell-fake-providers", targets: ["postbell-fake-providers"]),
+    ],
+    targets: [
+        // C
+        .target(name: "CLinux"),
+        .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+
+        // core
+        library("OutboxCore"),
+
+        // technique
+        library("EventLoop", ["CLinux"]),
+        library("Postgres", ["EventLoop", "CLibPQ"]),
+        library("HTTP2", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL"]),
+        library("Credentials", ["COpenSSL"]),
+
+        // adapters
+        library("OutboxPostgres", ["OutboxCore", "Postgres", "EventLoop"]),
+        library("APNS", ["OutboxCore", "HTTP2", "Credentials"]),
+        library("Telemetry"),
+        library("FakeProviders", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL", "Credentials"]),
+
+        // application
+        library("DispatchRuntime", ["OutboxCore", "EventLoop", "HTTP2", "Telemetry"]),
+        library(
+            "Operations",
+            ["OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Telemetry"]
+        ),
+        tool(
+            "postbell",
+            [
+                "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "HTTP2", "Credentials", "APNS",
+                "Telemetry", "DispatchRuntime", "Operations",
+            ]
+        ),
+        tool("postbell-fake-providers", ["FakeProviders", "EventLoop"]),
+        tool("postbell-bench", ["HTTP2", "EventLoop"]),
+
+        // tests
+        .target(
+            name: "Support",
+            dependencies: ["OutboxCore", "EventLoop", "Postgres", "OutboxPostgres"],
+            path: "Tests/Support",
+            swiftSettings: settings
+        ),
+        tests("OutboxCore", ["OutboxCore"]),
+        tests("EventLoop", ["EventLoop"]),
+        tests("Postgres", ["Postgres", "EventLoop", "Support"]),
+        tests("HTTP2", ["HTTP2", "EventLoop", "FakeProviders", "CNGHTTP2", "COpenSSL", "CLinux", "Support"]),
+        tests("Credentials", ["Credentials"]),
+        tests("OutboxPostgres", ["OutboxPostgres", "OutboxCore", "Postgres", "EventLoop", "Support"]),
+        tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials"]),
+        tests("Telemetry", ["Telemetry"]),
+        tests("DispatchRuntime", ["DispatchRuntime", "OutboxCore", "EventLoop", "HTTP2", "Telemetry", "Support"]),
+        tests("FakeProviders", ["FakeProviders", "EventLoop", "HTTP2", "Credentials"]),
+        tests("EndToEnd", ["Support", "EventLoop", "Postgres", "FakeProviders"]),
+    ]
+)
