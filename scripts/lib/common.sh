@@ -27,18 +27,20 @@ die() {
 
 is_root() { [[ $(id -u) -eq 0 ]]; }
 
-# at_exit COMMAND: run COMMAND when the script ends, however it ends; last registered, first run.
+# at_exit COMMAND: run COMMAND when the script ends, however it ends; last registered, first run. EXIT_STATUS holds the
+# status the script ends with.
 EXIT_ACTIONS=()
 at_exit() { EXIT_ACTIONS+=("$1"); }
 
 run_exit_actions() {
-    local status=$? index
+    EXIT_STATUS=$?
+    local index
     trap - EXIT
     trap '' INT TERM HUP
     for ((index = ${#EXIT_ACTIONS[@]} - 1; index >= 0; index--)); do
         eval "${EXIT_ACTIONS[index]}" || true
     done
-    exit "$status"
+    exit "$EXIT_STATUS"
 }
 trap run_exit_actions EXIT
 trap 'exit 129' HUP
