@@ -5,12 +5,12 @@ import Synchronization
 /// One thread that waits for descriptors, timers and jobs, and runs everything that touches a socket.
 ///
 /// It is a `SerialExecutor` (an actor pins itself to it by `unownedExecutor`) and a `TaskExecutor` (a task started with
-/// `Task(executorPreference: loop)` comes back to it after each suspension). With both, an `await` between two actors of
-/// one loop is a call; without the preference each resume would visit the global pool first.
+/// `Task(executorPreference: loop)` comes back to it after each suspension). With both, an `await` between two actors
+/// of one loop is a call; without the preference each resume would visit the global pool first.
 ///
-/// Calls marked *loop only* must come from the loop's own thread; `precondition`s hold callers to it. What they store is
-/// confined to that thread, which is why this class, alone in the package, is `@unchecked Sendable`: `remote` is guarded
-/// by its lock, everything else belongs to the thread that runs the loop.
+/// Calls marked *loop only* must come from the loop's own thread; `precondition`s hold callers to it. What they store
+/// is confined to that thread, which is why this class, alone in the package, is `@unchecked Sendable`: `remote` is
+/// guarded by its lock, everything else belongs to the thread that runs the loop.
 package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// Jobs handed over by other threads.
     private let remote = Mutex<[UnownedJob]>([])
@@ -48,7 +48,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
 
     /// Turns the loop on the calling thread until `stop()`. Jobs that wait at that moment are not run any more.
     package func run() {
-        let claimed = threadIdentity.compareExchange(expected: 0, desired: currentThread, ordering: .sequentiallyConsistent)
+        let claimed = threadIdentity.compareExchange(
+            expected: 0, desired: currentThread, ordering: .sequentiallyConsistent)
         precondition(claimed.exchanged, "an event loop runs on one thread, once")
         while !stopping.load(ordering: .acquiring) {
             turn()
@@ -94,7 +95,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         timers.cancel(timer)
     }
 
-    /// Calls `handler` once when everything that is ready now has run: the place to write what a turn gathered. Loop only.
+    /// Calls `handler` once when everything that is ready now has run: the place to write what a turn gathered.
+    /// Loop only.
     package func atEndOfTurn(_ handler: any EndOfTurnHandler) {
         precondition(isCurrent, "end-of-turn work is queued on the loop's thread only")
         endOfTurn.append(handler)
@@ -137,7 +139,7 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
 
     // MARK: A turn
 
-    /// Rounds of jobs before descriptors are looked at again, so that jobs which enqueue jobs cannot starve the sockets.
+    /// Rounds of jobs before descriptors are looked at again, so that jobs which enqueue jobs cannot starve sockets.
     private static let roundsPerTurn = 16
 
     private func turn() {

@@ -1,5 +1,6 @@
 extension EventLoop {
-    /// Suspends the caller until `instant`, and comes back on the loop. Throws `CancellationError` when the task is cancelled.
+    /// Suspends the caller until `instant`, and comes back on the loop. Throws `CancellationError` when the task is
+    /// cancelled.
     ///
     /// The caller must run on the loop (an actor pinned to it, or a task that prefers it).
     package func sleep(until instant: ContinuousClock.Instant) async throws {

@@ -30,6 +30,7 @@ package final class SignalSource: ReadinessHandler {
         close(descriptor)
     }
 
+    /// Takes what arrived from the kernel and hands the count on.
     package func descriptorReady(_ ready: Interest) {
         var count: UInt64 = 0
         guard read(descriptor, &count, 8) == 8 else { return }

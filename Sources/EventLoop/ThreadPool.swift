@@ -18,10 +18,12 @@ func spawnThread(name: String, _ body: @escaping @Sendable () -> Void) {
     pthread_attr_setstacksize(&attributes, 8 << 20)
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
     var thread = pthread_t()
-    let context = Unmanaged.passRetained(Body {
-        clinux_name_thread(name)
-        body()
-    }).toOpaque()
+    let context = Unmanaged.passRetained(
+        Body {
+            clinux_name_thread(name)
+            body()
+        }
+    ).toOpaque()
     let result = pthread_create(
         &thread, &attributes,
         { context in
