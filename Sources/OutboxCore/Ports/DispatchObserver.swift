@@ -1,0 +1,27 @@
+/// What the runtime tells about its work; logs and metrics are made of it. One method per event, no values of rows.
+package protocol DispatchObserver: Sendable {
+    /// The worker serves these routes.
+    func started(worker: Identifier, routes: [Route])
+    /// A claim moved rows into a lease.
+    func claimed(batch: Identifier, route: RouteNumber, rows: Int, targets: Int)
+    /// A flush was written; `outcomes` counts its ledger rows by outcome.
+    func settled(batch: Identifier, outcomes: [OutcomeKind: Int], returned: Int, ended: Int)
+    /// Results of a lease that is no longer ours.
+    func fenced(batch: Identifier, rows: Int)
+    /// Lapsed leases were recovered.
+    func recovered(_ report: RecoveryReport)
+    /// A lane cannot send; `until` is how long it waits before it tries again.
+    func laneDown(_ lane: String, reason: String, until: Duration?)
+    /// A lane sends again.
+    func laneUp(_ lane: String)
+    /// A lane was paused because of a wrong key, topic or environment.
+    func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration)
+    /// A statement failed and will be repeated.
+    func storeFailed(_ error: StoreError)
+    /// The database can be reached again.
+    func storeRecovered()
+    /// The worker stops: what it still has in flight.
+    func draining(inFlight: Int)
+    /// The worker stopped.
+    func stopped(released: Int)
+}
