@@ -74,6 +74,9 @@ package struct ClaimedDispatch: Equatable, Sendable {
     package let badge: Int32?
     /// Whether the producer asked for silence.
     package let silent: Bool
+    /// The earliest instant at which a target that is left out now, because its own retry is still ahead, may be tried
+    /// again; nil when none is left out for that. The row must not end before it.
+    package let heldUntil: Timestamp?
     /// Its targets, as indices of the batch's `targets`.
     package let targets: Range<Int>
 
@@ -82,7 +85,7 @@ package struct ClaimedDispatch: Equatable, Sendable {
         notification: Identifier, share: Share, dueAt: Timestamp, attempt: Int16, crashes: Int16, prior: Bool,
         afterDevice: Int64, verdict: ClaimVerdict, kind: KindNumber, createdAt: Timestamp, expiresAt: Timestamp,
         payload: TextRange, collapseKey: TextRange, thread: TextRange, badge: Int32?, silent: Bool,
-        targets: Range<Int>
+        heldUntil: Timestamp?, targets: Range<Int>
     ) {
         self.notification = notification
         self.share = share
@@ -100,6 +103,7 @@ package struct ClaimedDispatch: Equatable, Sendable {
         self.thread = thread
         self.badge = badge
         self.silent = silent
+        self.heldUntil = heldUntil
         self.targets = targets
     }
 }

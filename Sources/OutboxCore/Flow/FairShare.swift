@@ -1,0 +1,23 @@
+/// Divides a claim among the shares that have work.
+package enum FairShare {
+    /// Rows per share, summing to at most `rows`: urgent shares first, but `bulkShare` percent are left to bulk ones when
+    /// both have work; equal parts among the tenants of one urgency, the remainder to the first ones. What a share does
+    /// not use goes round again with the next claim.
+    ///
+    /// 10 rows, 20 %, urgent tenants 1 and 2, bulk tenant 1: 4, 4 and 2.
+    package static func divide(_ rows: Int, among shares: [Share], bulkShare: Int) -> [(share: Share, rows: Int)] {
+        let urgent = shares.filter { $0.urgency == 0 }
+        let bulk = shares.filter { $0.urgency != 0 }
+        guard !urgent.isEmpty, !bulk.isEmpty else { return split(rows, among: shares) }
+        let forBulk = rows < 2 ? 0 : max(1, rows * bulkShare / 100)
+        return split(rows - forBulk, among: urgent) + split(forBulk, among: bulk)
+    }
+
+    private static func split(_ rows: Int, among shares: [Share]) -> [(share: Share, rows: Int)] {
+        guard !shares.isEmpty else { return [] }
+        let part = rows / shares.count
+        let remainder = rows % shares.count
+        return shares.enumerated().map { index, share in (share, part + (index < remainder ? 1 : 0)) }
+            .filter { $0.rows > 0 }
+    }
+}

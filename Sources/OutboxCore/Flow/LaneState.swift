@@ -1,0 +1,112 @@
+/// What a lane may do right now.
+///
+/// ```
+///            connection lost                     wrong configuration
+///   up ────────────────────────► down    up ──────────────────────────► paused
+///    ◄────────────────────────             ◄──────────────────────────
+///            connected                     the pause has ended, or an answer that is no configuration error
+/// ```
+package struct LaneState: Equatable, Sendable {
+    /// Configured name, routes and pause.
+    package let description: LaneDescription
+    /// How many more requests the transport takes now.
+    package private(set) var capacity = 0
+    /// Requests handed to the transport and not answered.
+    package private(set) var inFlight = 0
+    /// Accepted pushes per second, smoothed: what a claim may take ahead.
+    package private(set) var rate: Double = 0
+    /// Until when the lane is paused; nil while it is not.
+    package private(set) var pausedUntil: ContinuousClock.Instant?
+    /// When each of the lane's routes was last accepted with the current credential.
+    private var provenAt: [ContinuousClock.Instant?]
+    private var isConnected = true
+    private var reconnectAt: ContinuousClock.Instant?
+    private var answersSince = 0
+    private var rateFrom: ContinuousClock.Instant?
+
+    /// A lane that is up and has proven nothing yet.
+    package init(_ description: LaneDescription) {
+        self.description = description
+        provenAt = [ContinuousClock.Instant?](repeating: nil, count: description.routes.count)
+    }
+
+    /// Whether rows may be claimed and sent for this lane.
+    package func isOpen(at now: ContinuousClock.Instant) -> Bool {
+        isConnected && (pausedUntil.map { $0 <= now } ?? true)
+    }
+
+    /// The transport takes `capacity` more requests.
+    package mutating func setCapacity(_ capacity: Int) {
+        self.capacity = max(0, capacity)
+    }
+
+    /// Requests were handed to the transport.
+    package mutating func sent(_ count: Int) {
+        inFlight += count
+        capacity = max(0, capacity - count)
+    }
+
+    /// One request ended.
+    package mutating func ended(at now: ContinuousClock.Instant) {
+        inFlight -= 1
+        answersSince += 1
+        guard let from = rateFrom else {
+            rateFrom = now
+            return
+        }
+        let elapsed = from.duration(to: now)
+        guard elapsed >= .milliseconds(100) else { return }
+        let seconds = Double(elapsed.wholeMicroseconds) / 1_000_000
+        // After a silence the old figure says nothing any more.
+        let measured = Double(answersSince) / seconds
+        rate = elapsed > .seconds(1) ? measured : 0.5 * rate + 0.5 * measured
+        answersSince = 0
+        rateFrom = now
+    }
+
+    /// A push of `route` was accepted: the credential, topic and environment are right, and a pause ends.
+    package mutating func accepted(route: RouteNumber, at now: ContinuousClock.Instant) {
+        if let index = description.routes.firstIndex(of: route) { provenAt[index] = now }
+    }
+
+    /// Whether `route` was accepted within `window`.
+    package func isProven(route: RouteNumber, within window: Duration, at now: ContinuousClock.Instant) -> Bool {
+        guard let index = description.routes.firstIndex(of: route), let proven = provenAt[index] else { return false }
+        return proven.duration(to: now) <= window
+    }
+
+    /// Pauses the lane; false when it was paused already (one alarm per pause).
+    package mutating func pause(at now: ContinuousClock.Instant) -> Bool {
+        if let pausedUntil, pausedUntil > now { return false }
+        pausedUntil = now + description.pause
+        return true
+    }
+
+    /// Ends a pause: an answer came that is no configuration error.
+    package mutating func resume() {
+        pausedUntil = nil
+    }
+
+    /// The transport has no connection and tries again at `retryAt`.
+    package mutating func disconnected(retryAt: ContinuousClock.Instant) {
+        isConnected = false
+        reconnectAt = retryAt
+    }
+
+    /// The transport has a connection.
+    package mutating func connected() {
+        isConnected = true
+        reconnectAt = nil
+    }
+
+    /// How long what was not sent waits before it is tried again.
+    package func reconnectDelay(at now: ContinuousClock.Instant) -> Duration {
+        guard let reconnectAt else { return .zero }
+        return max(.zero, now.duration(to: reconnectAt))
+    }
+
+    /// The next instant at which the lane's state changes by itself.
+    package var opensAt: ContinuousClock.Instant? {
+        pausedUntil
+    }
+}
