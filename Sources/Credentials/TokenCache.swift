@@ -1,0 +1,150 @@
+import Synchronization
+
+/// The one provider token of a team's key, shared by all its connections, topics and environments.
+///
+/// The key file is read again at each mint, so a key is rotated by replacing the file. Between mints no key material is
+/// held. Safe to use from any thread; a mint takes some 50 µs and is done under the lock, so that two callers never
+/// mint twice.
+package final class TokenCache: Sendable {
+    /// What a wish for a replacement came to.
+    package enum Replacement: Equatable, Sendable {
+        /// A new token was made; use it on new connections.
+        case replaced(ProviderToken)
+        /// There was one already within the refresh age: the fault lies elsewhere (our clock, the key, the team).
+        case refused
+    }
+
+    private struct State {
+        var token: ProviderToken?
+        var mintedAt: ContinuousClock.Instant?
+        var replacedAt: ContinuousClock.Instant?
+        var keyMark: [UInt8] = []
+        var fault: CredentialError?
+        var retryAt: ContinuousClock.Instant?
+    }
+
+    private let file: KeyFile
+    private let keyID: String
+    private let teamID: String
+    private let schedule: TokenSchedule
+    private let state = Mutex(State())
+
+    /// After a failed renewal the file is left alone for this long; the old token serves meanwhile.
+    package static let renewalRetryDelay = Duration.seconds(10)
+    /// Age at which a token is not handed out any more whatever happens, in seconds; Apple refuses it at an hour.
+    package static let ageLimit: Int64 = 59 * 60
+
+    /// A cache that has made no token yet.
+    package init(file: KeyFile, keyID: String, teamID: String, schedule: TokenSchedule) {
+        self.file = file
+        self.keyID = keyID
+        self.teamID = teamID
+        self.schedule = schedule
+    }
+
+    /// The token to present at `now`; made anew when it is due and the last mint lies 20 minutes back.
+    ///
+    /// While a renewal fails the old token is answered until it is an hour old, and `renewalFault` says why.
+    package func token(now: CredentialInstant) throws(CredentialError) -> ProviderToken {
+        try state.withLock { state throws(CredentialError) in
+            if let token = state.token, !schedule.isDue(issuedAt: token.issuedAt, now: now.seconds) { return token }
+            if let fault = state.fault, let retryAt = state.retryAt, now.monotonic < retryAt {
+                return try serve(state.token, despite: fault, now)
+            }
+            if let token = state.token, let mintedAt = state.mintedAt,
+                now.monotonic < mintedAt + Self.shortestInterval
+            {
+                return token
+            }
+            do throws(CredentialError) {
+                return try mint(issuedAt: schedule.issueTime(at: now.seconds), now: now, &state)
+            } catch {
+                state.fault = error
+                state.retryAt = now.monotonic + Self.renewalRetryDelay
+                return try serve(state.token, despite: error, now)
+            }
+        }
+    }
+
+    /// Makes a token with `iat` now, off the grid, after the provider called the present one expired: once within the
+    /// refresh age.
+    package func replace(now: CredentialInstant) throws(CredentialError) -> Replacement {
+        try state.withLock { state throws(CredentialError) in
+            if let replacedAt = state.replacedAt, now.monotonic < replacedAt + .seconds(schedule.refreshAge) {
+                return .refused
+            }
+            let token = try mint(issuedAt: now.seconds, now: now, &state)
+            state.replacedAt = now.monotonic
+            return .replaced(token)
+        }
+    }
+
+    /// The token for a probe after a pause: the key file is read again, and a token made only if it holds another key
+    /// or the last mint lies 20 minutes back.
+    package func probe(now: CredentialInstant) throws(CredentialError) -> ProviderToken {
+        try state.withLock { state throws(CredentialError) in
+            let key = try readKey()
+            if let token = state.token, let mintedAt = state.mintedAt, Self.mark(of: key) == state.keyMark,
+                now.monotonic < mintedAt + Self.shortestInterval
+            {
+                return token
+            }
+            return try sign(with: key, issuedAt: now.seconds, now: now, &state)
+        }
+    }
+
+    /// Why the last renewal failed while an older token still serves; nil when all is well.
+    package var renewalFault: CredentialError? {
+        state.withLock { $0.fault }
+    }
+
+    private static let shortestInterval = Duration.seconds(TokenSchedule.shortestInterval)
+
+    private func serve(
+        _ token: ProviderToken?, despite fault: CredentialError, _ now: CredentialInstant
+    ) throws(CredentialError) -> ProviderToken {
+        guard let token, now.seconds - token.issuedAt < Self.ageLimit else { throw fault }
+        return token
+    }
+
+    private func mint(
+        issuedAt: Int64, now: CredentialInstant, _ state: inout State
+    ) throws(CredentialError) -> ProviderToken {
+        try sign(with: readKey(), issuedAt: issuedAt, now: now, &state)
+    }
+
+    private func readKey() throws(CredentialError) -> SigningKey {
+        let bytes: SecretBytes
+        do throws(KeyFileError) {
+            bytes = try file.read()
+        } catch {
+            throw .file(error)
+        }
+        do throws(SigningKeyError) {
+            return try SigningKey(pem: bytes)
+        } catch {
+            throw .key(path: file.path, error)
+        }
+    }
+
+    private func sign(
+        with key: borrowing SigningKey, issuedAt: Int64, now: CredentialInstant, _ state: inout State
+    ) throws(CredentialError) -> ProviderToken {
+        guard
+            let text = JSONWebToken.compact(keyID: keyID, teamID: teamID, issuedAt: issuedAt, signedBy: key)
+        else { throw .signing(path: file.path) }
+        let token = ProviderToken(
+            authorization: "bearer " + text, keyID: keyID, teamID: teamID, issuedAt: issuedAt)
+        state.token = token
+        state.mintedAt = now.monotonic
+        state.keyMark = Self.mark(of: key)
+        state.fault = nil
+        state.retryAt = nil
+        return token
+    }
+
+    /// Tells one key from another: its public half.
+    private static func mark(of key: borrowing SigningKey) -> [UInt8] {
+        Array(key.publicKeyPEM().utf8)
+    }
+}
