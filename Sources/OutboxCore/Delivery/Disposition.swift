@@ -10,8 +10,24 @@ package enum Disposition: Equatable, Sendable {
     case hold(Duration)
     /// Never left: back to the queue for the wait, without a trace on the ledger.
     case release(Duration)
-    /// Its next attempt would come after the deadline.
-    case expired
+    /// Its next attempt, after this wait, would come after the deadline.
+    case expired(Duration)
+
+    /// How long the target is left out of claims; nil where nothing more happens or nothing was sent.
+    package var wait: Duration? {
+        switch self {
+        case .final, .failed, .release: nil
+        case .retry(let wait), .hold(let wait), .expired(let wait): wait
+        }
+    }
+
+    /// Whether the target is final on the ledger. One that runs into its deadline is not: its end is the settlement.
+    package var isFinal: Bool {
+        switch self {
+        case .final, .failed: true
+        case .retry, .hold, .release, .expired: false
+        }
+    }
 }
 
 /// What a judgement depends on besides the outcome.
@@ -108,11 +124,11 @@ package struct Judgement: Equatable, Sendable {
             return .failed(.ceiling)
         }
         let wait = Jitter.lengthen(max(delay, outcome.retryFloor), by: context.jitter)
-        return context.now + wait < context.expiresAt ? .retry(wait) : .expired
+        return context.now + wait < context.expiresAt ? .retry(wait) : .expired(wait)
     }
 
     private static func held(_ wait: Duration, _ context: JudgementContext) -> Disposition {
         let wait = Jitter.lengthen(wait, by: context.jitter)
-        return context.now + wait < context.expiresAt ? .hold(wait) : .expired
+        return context.now + wait < context.expiresAt ? .hold(wait) : .expired(wait)
     }
 }

@@ -1,0 +1,150 @@
+/// What a lane does next with the targets it holds.
+package enum SendStep: Equatable, Sendable {
+    /// Send these targets of the lease in this slot.
+    case send(slot: Int, targets: ArraySlice<Int32>)
+    /// Check these targets again first: all that the lease has not sent.
+    case check(slot: Int, targets: ArraySlice<Int32>)
+    /// Nothing can be sent now.
+    case none
+}
+
+/// An answer or a fault of one target, with its times on the database's clock.
+package struct AttemptResult: Equatable, Sendable {
+    /// Which target.
+    package let tag: AttemptTag
+    /// What came, or why nothing came.
+    package let result: Result
+
+    /// The two shapes of an end.
+    package enum Result: Equatable, Sendable {
+        case outcome(Outcome)
+        case fault(SendFault)
+    }
+
+    /// First byte sent; the instant of the decision when no request was made.
+    package let attemptedAt: Timestamp
+    /// Answer complete; nil when none came.
+    package let answeredAt: Timestamp?
+    /// Whether a request had been handed to the transport.
+    package let wasSubmitted: Bool
+
+    /// The end of an attempt.
+    package init(
+        tag: AttemptTag, result: Result, attemptedAt: Timestamp, answeredAt: Timestamp?, wasSubmitted: Bool
+    ) {
+        self.tag = tag
+        self.result = result
+        self.attemptedAt = attemptedAt
+        self.answeredAt = answeredAt
+        self.wasSubmitted = wasSubmitted
+    }
+}
+
+extension DispatchState {
+    /// The next step of a lane: it sends while its transport has room, oldest lease first, and only what cannot outlive
+    /// its lease and was checked lately.
+    package mutating func nextStep(ofLane lane: Int, now: ContinuousClock.Instant) -> SendStep {
+        while let slot = sending[lane].first(where: { batches[$0]?.isChecking == false }) {
+            guard batches[slot]?.unsent.isEmpty == false else {
+                sending[lane].removeAll { $0 == slot }
+                finishIfDone(slot)
+                continue
+            }
+            guard mayStillSend(slot, now: now) else {
+                releaseUnsent(slot: slot, after: .zero, at: now)
+                continue
+            }
+            guard lanes[lane].capacity > 0, lanes[lane].isOpen(at: now) else { return .none }
+            if checkIsTooOld(slot, now: now) {
+                batches[slot]?.checkBegan()
+                return .check(slot: slot, targets: batches[slot]?.unsent ?? [])
+            }
+            let targets = batches[slot]?.take(lanes[lane].capacity) ?? []
+            lanes[lane].sent(targets.count)
+            return .send(slot: slot, targets: targets)
+        }
+        return .none
+    }
+
+    /// Whether a request sent now would end before its lease.
+    private func mayStillSend(_ slot: Int, now: ContinuousClock.Instant) -> Bool {
+        guard let batch = batches[slot] else { return false }
+        return !batch.isLost && now + settings.requestTimeout <= batch.leaseEnds
+    }
+
+    private func checkIsTooOld(_ slot: Int, now: ContinuousClock.Instant) -> Bool {
+        guard let batch = batches[slot] else { return false }
+        return batch.checkedAt.duration(to: now) > settings.recheckAfter
+    }
+
+    /// Whether the deadline of a target's notification still lies ahead.
+    package func isInTime(_ tag: AttemptTag, now: ContinuousClock.Instant) -> Bool {
+        guard let dispatch = batches[tag.slot]?.dispatch(ofTarget: tag.target) else { return false }
+        return clock.time(at: now) < dispatch.expiresAt
+    }
+
+    /// A target was not sent because its deadline passed while it waited.
+    package mutating func expired(_ tag: AttemptTag, now: ContinuousClock.Instant) {
+        lanes[claimed(in: tag.slot).lane].ended(at: now)
+        fallOut(tag, .expired, now: now)
+    }
+
+    /// A re-check of a lease's unsent targets, sent at `askedAt`, is answered: a reason for each that fell out. Nil when
+    /// it failed.
+    package mutating func checked(
+        slot: Int, reasons: [SettlementReason?]?, askedAt: ContinuousClock.Instant, now: ContinuousClock.Instant
+    ) {
+        guard batches[slot] != nil else { return }
+        batches[slot]?.checkEnded(askedAt: reasons == nil ? nil : askedAt)
+        guard let reasons, !isDraining else {
+            // Nothing is let through unchecked: the rows wait in the queue until the database answers again.
+            releaseUnsent(slot: slot, after: reasons == nil ? settings.recheckAfter : .zero, at: now)
+            return
+        }
+        let unsent = batches[slot]?.take(.max) ?? []
+        precondition(reasons.count == unsent.count, "a re-check answers every unsent target")
+        var standing: [Int32] = []
+        for (target, reason) in zip(unsent, reasons) {
+            if let reason {
+                fallOut(AttemptTag(slot: slot, target: Int(target)), reason, now: now)
+            } else {
+                standing.append(target)
+            }
+        }
+        batches[slot]?.keepUnsent(standing)
+    }
+
+    /// What a target that fell out says about its notification: the end of all of it, of this route, or of the target.
+    private mutating func fallOut(_ tag: AttemptTag, _ reason: SettlementReason, now: ContinuousClock.Instant) {
+        let row = ledgerRow(
+            tag, claimed: claimed(in: tag.slot).batch, outcome: Outcome(.skipped, reason: reason.rawValue), disposition: .final,
+            attemptedAt: clock.time(at: now), answeredAt: nil)
+        switch reason {
+        case .superseded, .seen, .noAccess:
+            batches[tag.slot]?.accountEnd(
+                target: tag.target, status: .superseded, reason: reason, row: row, at: now)
+        case .erased, .cancelled:
+            batches[tag.slot]?.accountEnd(
+                target: tag.target, status: .cancelled, reason: reason, row: row, at: now)
+        case .expired:
+            batches[tag.slot]?.accountEnd(target: tag.target, status: .expired, reason: reason, row: row, at: now)
+        default:
+            batches[tag.slot]?.account(target: tag.target, .final, row: row, at: now)
+        }
+    }
+
+    /// Puts what a lease has not sent back into the queue, without a trace on the ledger.
+    mutating func releaseUnsent(slot: Int, after delay: Duration, at now: ContinuousClock.Instant) {
+        for target in batches[slot]?.take(.max) ?? [] {
+            batches[slot]?.account(target: Int(target), .release(delay), row: nil, at: now)
+        }
+    }
+
+    /// Puts everything back that a lane has claimed and not sent. What is being checked again goes back with the answer.
+    mutating func releaseUnsent(ofLane lane: Int, after delay: Duration, at now: ContinuousClock.Instant) {
+        for slot in sending[lane] where batches[slot]?.isChecking == false {
+            releaseUnsent(slot: slot, after: delay, at: now)
+        }
+        sending[lane].removeAll { slot in batches[slot].map { $0.unsent.isEmpty } ?? true }
+    }
+}

@@ -1,0 +1,168 @@
+extension DispatchState {
+    /// Judges the end of one attempt: ledger row, fate of the target, effects on device and lane.
+    package mutating func ended(_ attempt: AttemptResult, policy: RetryPolicy?, now: ContinuousClock.Instant) {
+        let (claimed, lane) = claimed(in: attempt.tag.slot)
+        lanes[lane].ended(at: now)
+        let target = claimed.targets[attempt.tag.target]
+        let judgement = judge(attempt, route: claimed.route, lane: lane, target: target, policy: policy, now: now)
+        let row = judgement.outcome.map { outcome in
+            ledgerRow(
+                attempt.tag, claimed: claimed, outcome: outcome, disposition: judgement.disposition,
+                attemptedAt: attempt.attemptedAt, answeredAt: attempt.answeredAt)
+        }
+        batches[attempt.tag.slot]?.account(target: attempt.tag.target, judgement.disposition, row: row, at: now)
+        if let outcome = judgement.outcome { affectLane(lane, route: claimed.route, outcome, now: now) }
+        if let change = judgement.change, change != .succeeded || target.notesSuccess {
+            effects.append(
+                DeviceEffect(
+                    device: target.device, tokenSequence: target.tokenSequence, change: change,
+                    asOf: judgement.outcome?.deadSince ?? attempt.attemptedAt,
+                    notification: notification(attempt.tag)))
+        }
+    }
+
+    private func notification(_ tag: AttemptTag) -> Identifier {
+        batches[tag.slot]?.dispatch(ofTarget: tag.target).notification ?? Identifier(high: 0, low: 0)
+    }
+
+    private mutating func judge(
+        _ attempt: AttemptResult, route: RouteNumber, lane: Int, target: ClaimedTarget, policy: RetryPolicy?,
+        now: ContinuousClock.Instant
+    ) -> Judgement {
+        guard let dispatch = batches[attempt.tag.slot]?.dispatch(ofTarget: attempt.tag.target) else {
+            preconditionFailure("a lease outlives the requests of its targets")
+        }
+        let context = JudgementContext(
+            spentAttempts: Int(target.spentAttempts), policy: policy ?? settings.retry,
+            expiresAt: dispatch.expiresAt, now: clock.time(at: now),
+            laneIsProven: lanes[lane].isProven(route: route, within: settings.proofWindow, at: now),
+            pause: lanes[lane].description.pause, reconnectDelay: lanes[lane].reconnectDelay(at: now),
+            jitter: random.fraction())
+        return switch attempt.result {
+        case .outcome(let outcome): Judgement.of(outcome, context)
+        case .fault(let fault): Judgement.of(fault, context)
+        }
+    }
+
+    /// The lane learns from an answer: an accept proves it; a wrong configuration of all of it pauses it.
+    private mutating func affectLane(
+        _ lane: Int, route: RouteNumber, _ outcome: Outcome, now: ContinuousClock.Instant
+    ) {
+        switch outcome.advice {
+        case .replaceToken: alarms.append(.replaceToken(lane: lane))
+        case .reconnect: alarms.append(.reconnect(lane: lane))
+        case .none, .keepToken: break
+        }
+        if outcome.kind == .delivered { lanes[lane].accepted(route: route, at: now) }
+        let concernsLane = outcome.scope == .lane && outcome.advice != .replaceToken
+        if concernsLane && (outcome.kind == .misconfigured || outcome.kind == .throttled) {
+            pause(lane: lane, status: outcome.status, reason: outcome.reason, now: now)
+        } else if outcome.kind == .delivered || outcome.kind == .unregistered {
+            lanes[lane].resume()
+        }
+    }
+
+    /// Pauses a lane: what it holds unsent goes back, due at the end of the pause; one alarm at its beginning.
+    package mutating func pause(lane: Int, status: Int16, reason: String, now: ContinuousClock.Instant) {
+        if lanes[lane].pause(at: now) { alarms.append(.paused(lane: lane, status: status, reason: reason)) }
+        releaseUnsent(ofLane: lane, after: lanes[lane].description.pause, at: now)
+    }
+
+    mutating func ledgerRow(
+        _ tag: AttemptTag, claimed: ClaimedBatch, outcome: Outcome, disposition: Disposition, attemptedAt: Timestamp,
+        answeredAt: Timestamp?
+    ) -> LedgerRow {
+        guard let dispatch = batches[tag.slot]?.dispatch(ofTarget: tag.target) else {
+            preconditionFailure("a lease outlives the requests of its targets")
+        }
+        let target = claimed.targets[tag.target]
+        return LedgerRow(
+            identifier: identifiers.next(at: attemptedAt, using: &random), notification: dispatch.notification,
+            device: target.device, tokenSequence: target.tokenSequence, attempt: dispatch.attempt, outcome: outcome,
+            isFinal: disposition.isFinal, retryAfter: disposition.wait, attemptedAt: attemptedAt,
+            answeredAt: answeredAt)
+    }
+
+    // MARK: Flushes
+
+    /// Flushes that are due: full, old enough, or all of them when `force` is set (draining, nothing else to do).
+    package mutating func takeFlushes(
+        now: ContinuousClock.Instant, force: Bool
+    ) -> [(slot: Int, settlement: Settlement)] {
+        var flushes: [(slot: Int, settlement: Settlement)] = []
+        for slot in batches.indices {
+            guard flushIsDue(slot, now: now, force: force), let settlement = batches[slot]?.beginFlush() else { continue }
+            flushes.append((slot, settlement))
+        }
+        return flushes
+    }
+
+    private func flushIsDue(_ slot: Int, now: ContinuousClock.Instant, force: Bool) -> Bool {
+        guard let batch = batches[slot], let since = batch.pendingSince, batch.writing == nil else { return false }
+        return force || batch.openPositions == 0 || batch.pendingRows >= settings.settleRows
+            || since.duration(to: now) >= settings.settleDelay
+    }
+
+    /// When the next flush is due by age; nil while nothing waits for one.
+    package var nextFlushAt: ContinuousClock.Instant? {
+        batches.lazy.compactMap { batch in batch?.writing == nil ? batch?.pendingSince : nil }.min()
+            .map { $0 + settings.settleDelay }
+    }
+
+    /// A flush is in the database; answers whether it is the first news that the lease is no longer ours.
+    package mutating func settled(slot: Int, _ report: SettleReport) -> Bool {
+        let isNews = batches[slot]?.flushEnded(report) ?? false
+        finishIfDone(slot)
+        return isNews
+    }
+
+    // MARK: Leases
+
+    /// Leases that are to be renewed: a third of their length has passed. Not asked again before another third.
+    package mutating func takeRenewals(now: ContinuousClock.Instant) -> [Identifier] {
+        let due = batches.indices.filter { batches[$0].map { !$0.isLost && $0.renewAt <= now } ?? false }
+        return due.map { slot in
+            batches[slot]?.renewalAsked(at: now)
+            return claimed(in: slot).batch.identifier
+        }
+    }
+
+    /// When the next lease is to be renewed.
+    package var nextRenewalAt: ContinuousClock.Instant? {
+        batches.lazy.compactMap { batch in batch?.isLost == false ? batch?.renewAt : nil }.min()
+    }
+
+    /// A renewal sent at `askedAt` is answered: what was asked for and not extended is no longer ours.
+    package mutating func renewed(
+        _ asked: [Identifier], extended: [Identifier], askedAt: ContinuousClock.Instant
+    ) {
+        for slot in batches.indices {
+            guard let batch = batches[slot], asked.contains(batch.claimed.identifier) else { continue }
+            if extended.contains(batch.claimed.identifier) {
+                batches[slot]?.renewed(askedAt: askedAt)
+            } else if batch.openPositions > 0 || batch.writing != nil {
+                batches[slot]?.lost()
+            }
+        }
+    }
+
+    // MARK: Effects and alarms
+
+    /// Device effects of settled answers, at most `limit` at a time.
+    package mutating func takeEffects(limit: Int) -> [DeviceEffect] {
+        let taken = Array(effects.prefix(limit))
+        effects.removeFirst(taken.count)
+        return taken
+    }
+
+    /// Effects whose device was locked by somebody: tried again later.
+    package mutating func returnEffects(_ again: [DeviceEffect]) {
+        effects.append(contentsOf: again)
+    }
+
+    /// What operators and lanes have to be told.
+    package mutating func takeAlarms() -> [LaneAlarm] {
+        defer { alarms.removeAll() }
+        return alarms
+    }
+}

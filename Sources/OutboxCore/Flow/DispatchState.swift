@@ -1,0 +1,206 @@
+/// The decision machine of a worker: it takes what happened and says what to do, and does no I/O itself.
+///
+/// Leases live in slots; a target in flight is named by its slot and index (`AttemptTag`). The runtime feeds it claims,
+/// answers and settle reports, and asks it what to claim, send, check, write and renew next.
+package struct DispatchState: Sendable {
+    package let settings: DispatchSettings
+    /// The lanes, in the order of the configuration.
+    package internal(set) var lanes: [LaneState]
+    /// Whether the worker stops: nothing is claimed any more.
+    package private(set) var isDraining = false
+    /// The database's clock as last heard.
+    package private(set) var clock: DatabaseClock
+
+    var batches: [LeasedBatch?] = []
+    var effects: [DeviceEffect] = []
+    var alarms: [LaneAlarm] = []
+    var random: SplitMix
+    var identifiers = LedgerIdentifiers()
+    var marks = ShareMarks()
+    private var freeSlots: [Int] = []
+    /// Slots per lane with unsent targets, oldest claim first.
+    var sending: [[Int]]
+    private var routeTurn = 0
+
+    /// A worker that holds nothing. `seed` makes its draws (jitter, identifiers) repeatable.
+    package init(settings: DispatchSettings, lanes: [LaneDescription], clock: DatabaseClock, seed: UInt64) {
+        self.settings = settings
+        self.lanes = lanes.map { LaneState($0) }
+        self.clock = clock
+        random = SplitMix(seed: seed)
+        sending = lanes.map { _ in [] }
+    }
+
+    /// Leases that the worker holds.
+    package var heldBatches: Int { batches.count - freeSlots.count }
+
+    /// Whether nothing is held and nothing waits to be written.
+    package var isIdle: Bool { heldBatches == 0 && effects.isEmpty }
+
+    /// Requests handed to transports and not answered.
+    package var inFlight: Int { lanes.reduce(0) { $0 + $1.inFlight } }
+
+    /// The lease in a slot.
+    package func batch(_ slot: Int) -> LeasedBatch? {
+        slot < batches.count ? batches[slot] : nil
+    }
+
+    /// What a lease was claimed with, without a share in what changes: a copy of a whole lease, held while the lease is
+    /// changed, would make each change copy its arrays.
+    func claimed(in slot: Int) -> (batch: ClaimedBatch, lane: Int) {
+        guard let batch = batches[slot] else {
+            preconditionFailure("a lease outlives the requests of its targets")
+        }
+        return (batch.claimed, batch.lane)
+    }
+
+    /// The database said what time it is.
+    package mutating func heard(_ time: Timestamp, at now: ContinuousClock.Instant) {
+        clock = DatabaseClock(reading: time, at: now)
+    }
+
+    /// Changes a lane by what its transport said.
+    package mutating func updateLane(_ lane: Int, _ change: (inout LaneState) -> Void) {
+        change(&lanes[lane])
+    }
+
+    // MARK: Claiming
+
+    /// Routes of lanes that are open: what to look for work on. Empty while draining or when too much waits to be
+    /// written.
+    package func openRoutes(at now: ContinuousClock.Instant) -> [RouteNumber] {
+        guard !isDraining, unsettledRows < settings.unsettledLimit else { return [] }
+        return lanes.filter { $0.isOpen(at: now) }.flatMap { $0.description.routes }
+    }
+
+    /// The next claim among the shares that have due work, routes in turn; nil when there is none or no room.
+    package mutating func planClaim(
+        _ work: WaitingWork, now: ContinuousClock.Instant
+    ) -> (request: ClaimRequest, lane: Int)? {
+        guard !isDraining else { return nil }
+        let due = work.shares.filter { $0.dueAt <= work.now }
+        let groups = claimableGroups(due, now: now)
+        guard !groups.isEmpty else { return nil }
+        routeTurn += 1
+        let (route, crashClass, lane) = groups[routeTurn % groups.count]
+        let rows = min(demand(ofLane: lane), settings.batch, crashClass.batchLimit)
+        let shares = due.filter { $0.route == route && $0.crashClass == crashClass }.map(\.share)
+        let credits = FairShare.divide(rows, among: rotated(shares), bulkShare: settings.bulkShare).map {
+            ShareCredit(
+                share: $0.share, rows: $0.rows,
+                mark: marks.mark(route: route, crashClass: crashClass, share: $0.share, at: now))
+        }
+        let request = ClaimRequest(
+            batch: .random(using: &random), route: route, crashClass: crashClass, credits: credits,
+            lease: settings.lease, targetsPerRow: settings.targetsPerClaim)
+        return (request, lane)
+    }
+
+    /// Shares in a different order each time, so that a remainder does not always go to the same tenant.
+    private func rotated(_ shares: [Share]) -> [Share] {
+        guard shares.count > 1 else { return shares }
+        let turn = routeTurn % shares.count
+        return Array(shares[turn...] + shares[..<turn])
+    }
+
+    private func claimableGroups(
+        _ due: [WaitingShare], now: ContinuousClock.Instant
+    ) -> [(route: RouteNumber, crashClass: CrashClass, lane: Int)] {
+        var groups: [(route: RouteNumber, crashClass: CrashClass, lane: Int)] = []
+        for share in due {
+            guard let lane = lanes.firstIndex(where: { $0.description.routes.contains(share.route) }),
+                lanes[lane].isOpen(at: now), demand(ofLane: lane) > 0,
+                !groups.contains(where: { $0.route == share.route && $0.crashClass == share.crashClass })
+            else { continue }
+            groups.append((share.route, share.crashClass, lane))
+        }
+        return groups
+    }
+
+    /// Rows that a lane can use now: free slots of its transport and 100 ms of its measured rate, less what it holds.
+    package func demand(ofLane lane: Int) -> Int {
+        let state = lanes[lane]
+        let waiting = sending[lane].reduce(0) { $0 + (batches[$1]?.unsent.count ?? 0) }
+        return max(0, state.capacity + Int(state.rate / 10) - waiting)
+    }
+
+    /// A claim that was sent at `askedAt` is answered. The slot of its lease; nil when it found no row.
+    @discardableResult
+    package mutating func claimed(
+        _ batch: ClaimedBatch?, of request: ClaimRequest, lane: Int, askedAt: ContinuousClock.Instant,
+        now: ContinuousClock.Instant
+    ) -> Int? {
+        var last: [Share: LowWaterMark] = [:]
+        for dispatch in batch?.dispatches ?? [] {
+            last[dispatch.share] = LowWaterMark(dueAt: dispatch.dueAt, notification: dispatch.notification)
+        }
+        marks.claimed(request, last: last, cost: askedAt.duration(to: now), at: now)
+        guard let batch else { return nil }
+        heard(batch.claimedAt, at: now)
+        var leased = LeasedBatch(batch, lane: lane, askedAt: askedAt, settings: settings)
+        leased.leaveWithoutTargets(at: now)
+        let slot = freeSlots.popLast() ?? batches.count
+        if slot == batches.count { batches.append(leased) } else { batches[slot] = leased }
+        if !leased.unsent.isEmpty { sending[lane].append(slot) }
+        return slot
+    }
+
+    /// Own recovery put rows back behind the marks.
+    package mutating func recovered() {
+        marks.reset()
+    }
+
+    // MARK: Stopping
+
+    /// Nothing is claimed any more, and what was not sent goes back.
+    package mutating func drain(at now: ContinuousClock.Instant) {
+        isDraining = true
+        for lane in lanes.indices { releaseUnsent(ofLane: lane, after: .zero, at: now) }
+    }
+
+    /// Frees the slot of a lease that is finished.
+    mutating func finishIfDone(_ slot: Int) {
+        guard batches[slot]?.isFinished == true else { return }
+        batches[slot] = nil
+        freeSlots.append(slot)
+        for lane in sending.indices { sending[lane].removeAll { $0 == slot } }
+    }
+
+    /// Results that wait for their settle.
+    package var unsettledRows: Int {
+        batches.reduce(0) { $0 + ($1?.unsettledRows ?? 0) }
+    }
+}
+
+/// What an operator has to know about a lane.
+package enum LaneAlarm: Equatable, Sendable {
+    /// The lane pauses because its configuration is wrong.
+    case paused(lane: Int, status: Int16, reason: String)
+    /// The lane's access token is to be replaced.
+    case replaceToken(lane: Int)
+    /// The lane's connection is bad.
+    case reconnect(lane: Int)
+}
+
+/// The name of a target in flight: the slot of its lease and its index there, as the transport's tag.
+package struct AttemptTag: Equatable, Sendable {
+    /// The slot of the lease.
+    package let slot: Int
+    /// The target's index in the claimed batch.
+    package let target: Int
+
+    /// The tag of one target.
+    package init(slot: Int, target: Int) {
+        self.slot = slot
+        self.target = target
+    }
+
+    /// The tag that a transport brought back.
+    package init(number: UInt64) {
+        slot = Int(number >> 32)
+        target = Int(number & 0xFFFF_FFFF)
+    }
+
+    /// The tag as the transport carries it.
+    package var number: UInt64 { UInt64(slot) << 32 | UInt64(target) }
+}

@@ -1,0 +1,183 @@
+/// One lease that the worker holds: which targets are still to be sent, what came of the others, and what the next flush
+/// will write.
+package struct LeasedBatch: Sendable {
+    /// The rows as the claim answered them.
+    package let claimed: ClaimedBatch
+    /// The lane that sends them.
+    package let lane: Int
+    /// The local end of the lease, counted from before the claim was sent, so that clock skew can only shorten it.
+    package private(set) var leaseEnds: ContinuousClock.Instant
+    /// When the lease is to be renewed: a third of its length after it was last extended.
+    package private(set) var renewAt: ContinuousClock.Instant
+    /// From when the last check of the unsent rows counts: before its statement was sent.
+    package private(set) var checkedAt: ContinuousClock.Instant
+    /// Whether a re-check is under way.
+    package private(set) var isChecking = false
+    /// Targets that were not taken for sending, oldest claim first.
+    package private(set) var unsent: ArraySlice<Int32>
+    /// The flush being written; nil while there is none.
+    package private(set) var writing: Settlement?
+    /// When the oldest result of the next flush was known; nil while it is empty.
+    package private(set) var pendingSince: ContinuousClock.Instant?
+    /// Whether somebody else has the lease's rows now.
+    package private(set) var isLost = false
+    /// Positions that no flush has let go yet.
+    package private(set) var openPositions: Int
+
+    private var pending: Settlement
+    private var progress: [PositionProgress]
+    private var positionOfTarget: [Int32]
+    private let targetsPerRow: Int
+    private let leaseLength: Duration
+
+    /// A lease that was claimed by a statement sent at `askedAt`.
+    init(_ claimed: ClaimedBatch, lane: Int, askedAt: ContinuousClock.Instant, settings: DispatchSettings) {
+        self.claimed = claimed
+        self.lane = lane
+        leaseLength = settings.lease
+        leaseEnds = askedAt + settings.lease
+        renewAt = askedAt + settings.lease / 3
+        checkedAt = askedAt
+        targetsPerRow = settings.targetsPerClaim
+        pending = Settlement(
+            batch: claimed.identifier, route: claimed.route, positions: claimed.dispatches.count)
+        openPositions = claimed.dispatches.count
+        progress = claimed.dispatches.map { PositionProgress(targets: $0.targets.count) }
+        unsent = Array(0..<Int32(claimed.targets.count))[...]
+        positionOfTarget = []
+        positionOfTarget.reserveCapacity(claimed.targets.count)
+        for (index, dispatch) in claimed.dispatches.enumerated() {
+            positionOfTarget.append(contentsOf: repeatElement(Int32(index), count: dispatch.targets.count))
+        }
+    }
+
+    /// Whether every position left, every result is written and nothing is under way.
+    package var isFinished: Bool { openPositions == 0 && pending.isEmpty && writing == nil && !isChecking }
+
+    /// Results that no finished flush has written.
+    package var unsettledRows: Int { pending.ledger.count + (writing?.ledger.count ?? 0) }
+
+    /// The row that a target belongs to.
+    package func dispatch(ofTarget target: Int) -> ClaimedDispatch {
+        claimed.dispatches[Int(positionOfTarget[target])]
+    }
+
+    // MARK: Sending
+
+    /// Takes at most `limit` targets for sending.
+    mutating func take(_ limit: Int) -> ArraySlice<Int32> {
+        let taken = unsent.prefix(limit)
+        unsent = unsent.dropFirst(limit)
+        return taken
+    }
+
+    /// Only these of the unsent targets are left; the others have their disposition.
+    mutating func keepUnsent(_ standing: [Int32]) {
+        unsent = standing[...]
+    }
+
+    /// Lets rows without targets (and those that ended before the send) leave at once.
+    mutating func leaveWithoutTargets(at now: ContinuousClock.Instant) {
+        for position in claimed.dispatches.indices where claimed.dispatches[position].targets.isEmpty {
+            leave(position, at: now)
+        }
+    }
+
+    /// A re-check of the unsent targets was sent.
+    mutating func checkBegan() {
+        isChecking = true
+    }
+
+    /// The re-check that was sent at `askedAt` is answered, or failed (`askedAt` nil: the old check counts on).
+    mutating func checkEnded(askedAt: ContinuousClock.Instant?) {
+        isChecking = false
+        if let askedAt { checkedAt = askedAt }
+    }
+
+    // MARK: Results
+
+    /// One target has its disposition; `row` goes to the ledger.
+    mutating func account(
+        target: Int, _ disposition: Disposition, row: LedgerRow?, at now: ContinuousClock.Instant
+    ) {
+        let position = Int(positionOfTarget[target])
+        if let row { pending.ledger.append(row) }
+        progress[position].account(disposition)
+        afterAccounting(position, at: now)
+    }
+
+    /// One target fell out because its notification is over or its deadline has passed.
+    mutating func accountEnd(
+        target: Int, status: SettlementStatus, reason: SettlementReason, row: LedgerRow,
+        at now: ContinuousClock.Instant
+    ) {
+        let position = Int(positionOfTarget[target])
+        pending.ledger.append(row)
+        progress[position].accountEnd(status, reason)
+        afterAccounting(position, at: now)
+    }
+
+    private mutating func afterAccounting(_ position: Int, at now: ContinuousClock.Instant) {
+        pendingSince = pendingSince ?? now
+        if progress[position].remaining == 0 { leave(position, at: now) }
+    }
+
+    private mutating func leave(_ index: Int, at now: ContinuousClock.Instant) {
+        pendingSince = pendingSince ?? now
+        openPositions -= 1
+        let dispatch = claimed.dispatches[index]
+        let position = Int16(index + 1)
+        let exit = progress[index].exit(
+            position: position, of: dispatch,
+            lastDevice: dispatch.targets.isEmpty ? nil : claimed.targets[dispatch.targets.upperBound - 1].device,
+            pageIsFull: dispatch.targets.count >= targetsPerRow, claimedAt: claimed.claimedAt)
+        pending.leaving.append(position)
+        switch exit {
+        case .done: break
+        case .returned(let row): pending.returns.append(row)
+        case .ended(let end): pending.ends.append(end)
+        }
+    }
+
+    // MARK: Settling
+
+    /// Begins the next flush; nil while one is being written or there is nothing to write.
+    mutating func beginFlush() -> Settlement? {
+        guard writing == nil, !pending.isEmpty else { return nil }
+        var flush = pending
+        flush.leaving.sort()
+        writing = flush
+        pending = Settlement(batch: claimed.identifier, route: claimed.route, positions: claimed.dispatches.count)
+        pendingSince = nil
+        return flush
+    }
+
+    /// The flush is in the database; answers whether this is the first news that the lease is no longer ours.
+    mutating func flushEnded(_ report: SettleReport) -> Bool {
+        writing = nil
+        let isNews = report.isFenced && !isLost
+        if report.isFenced { isLost = true }
+        return isNews
+    }
+
+    /// How many results wait for their flush.
+    var pendingRows: Int { pending.ledger.count }
+
+    // MARK: Lease
+
+    /// The lease was extended by a statement sent at `askedAt`.
+    mutating func renewed(askedAt: ContinuousClock.Instant) {
+        leaseEnds = askedAt + leaseLength
+        renewAt = askedAt + leaseLength / 3
+    }
+
+    /// A renewal is under way, or failed: not again before a while.
+    mutating func renewalAsked(at now: ContinuousClock.Instant) {
+        renewAt = now + leaseLength / 3
+    }
+
+    /// The database says the lease is not ours any more: nothing of it is sent from now on.
+    mutating func lost() {
+        isLost = true
+    }
+}

@@ -1,0 +1,113 @@
+/// How far one position of a lease has come: which of its targets are still to be accounted for, and what those that
+/// were say about the position's way out.
+struct PositionProgress: Equatable, Sendable {
+    /// Targets without a disposition.
+    private(set) var remaining: Int
+    private var spentAttempt = false
+    private var wasReleased = false
+    private var earliestReturn: Duration?
+    private var failure: SettlementReason?
+    private var hasExpired = false
+    private var ending: Ending?
+
+    /// How a position ends by a settlement.
+    struct Ending: Equatable, Sendable {
+        let status: SettlementStatus
+        let reason: SettlementReason
+    }
+
+    init(targets: Int) {
+        remaining = targets
+    }
+
+    /// One more target is accounted for.
+    mutating func account(_ disposition: Disposition) {
+        precondition(remaining > 0, "a position has more dispositions than targets")
+        remaining -= 1
+        switch disposition {
+        case .final: break
+        case .failed(let reason): failure = failure ?? reason
+        case .expired: hasExpired = true
+        case .retry(let wait):
+            spentAttempt = true
+            returnAfter(wait)
+        case .hold(let wait):
+            returnAfter(wait)
+        case .release(let wait):
+            wasReleased = true
+            returnAfter(wait)
+        }
+    }
+
+    /// A target fell out because the whole notification is over; the position ends by it unless something goes back.
+    mutating func accountEnd(_ status: SettlementStatus, _ reason: SettlementReason) {
+        precondition(remaining > 0, "a position has more dispositions than targets")
+        remaining -= 1
+        ending = Ending(status: status, reason: reason)
+    }
+
+    private mutating func returnAfter(_ wait: Duration) {
+        earliestReturn = min(earliestReturn ?? wait, wait)
+    }
+
+    /// How the position leaves the lease.
+    enum Exit: Equatable {
+        /// All its targets are final on the ledger.
+        case done
+        case returned(QueueReturn)
+        case ended(PositionEnd)
+    }
+
+    /// The way out of a position whose targets are all accounted for.
+    func exit(
+        position: Int16, of dispatch: ClaimedDispatch, lastDevice: Int64?, pageIsFull: Bool, claimedAt: Timestamp
+    ) -> Exit {
+        precondition(remaining == 0, "a position leaves when all its targets are accounted for")
+        if let ending = ending ?? verdictEnding(of: dispatch) { return ended(position, ending) }
+        func goesBack(after delay: Duration, spent: Bool, cursor: Int64, clears: Bool) -> Exit {
+            let attempt = spent ? dispatch.attempt : dispatch.attempt - 1
+            return .returned(
+                QueueReturn(
+                    position: position, delay: delay, attempt: attempt, afterDevice: cursor, clearsCrashes: clears))
+        }
+        let held = dispatch.heldUntil.map { max(.zero, $0 - claimedAt) }
+        if let wait = earliestReturn {
+            // Released rows keep their place in the pages: those targets were not tried.
+            let cursor = wasReleased ? dispatch.afterDevice : 0
+            return goesBack(after: min(wait, held ?? wait), spent: spentAttempt, cursor: cursor, clears: !wasReleased)
+        }
+        if pageIsFull, let lastDevice {
+            return goesBack(after: .zero, spent: false, cursor: lastDevice, clears: true)
+        }
+        if dispatch.afterDevice != 0 {
+            // The end of the pages: one round more without a cursor, for whoever is not final.
+            return goesBack(after: .zero, spent: false, cursor: 0, clears: true)
+        }
+        if let held { return goesBack(after: held, spent: false, cursor: 0, clears: false) }
+        return lastExit(position: position, dispatch: dispatch, hadTargets: lastDevice != nil)
+    }
+
+    private func lastExit(position: Int16, dispatch: ClaimedDispatch, hadTargets: Bool) -> Exit {
+        if let failure { return ended(position, Ending(status: .failed, reason: failure)) }
+        if hasExpired { return ended(position, Ending(status: .expired, reason: .expired)) }
+        if !hadTargets && !dispatch.prior { return ended(position, Ending(status: .dispatched, reason: .noDevice)) }
+        return .done
+    }
+
+    private func ended(_ position: Int16, _ ending: Ending) -> Exit {
+        let whole = ending.status == .superseded || ending.status == .cancelled
+        return .ended(
+            PositionEnd(
+                position: position, status: ending.status, reason: ending.reason, wholeNotification: whole))
+    }
+
+    private func verdictEnding(of dispatch: ClaimedDispatch) -> Ending? {
+        switch dispatch.verdict {
+        case .send: nil
+        case .closed: Ending(status: .cancelled, reason: .cancelled)
+        case .superseded: Ending(status: .superseded, reason: .superseded)
+        case .expired: Ending(status: .expired, reason: .expired)
+        case .orphan: Ending(status: .cancelled, reason: .erased)
+        }
+    }
+}
