@@ -53,11 +53,12 @@ SUPERVISED_GROUP=''
 supervised() {
     local limit=$1 status=0 watcher
     shift
-    setsid "$@" <&0 &
+    setsid setpriv --pdeathsig TERM -- "$@" <&0 &
     SUPERVISED_GROUP=$!
     (
         trap - EXIT INT TERM HUP
         read -r -t "$limit" <> <(:) || true # a sleep that leaves no process behind when it is cut short
+        kill -0 "$$" 2>/dev/null || exit 0
         warn "still running after $limit s, ended: $*"
         end_supervised
     ) &
