@@ -49,36 +49,52 @@ trap 'exit 143' TERM
 
 # supervised SECONDS COMMAND…: run COMMAND in a process group of its own and wait for it, at most SECONDS. Unlike with a
 # plain foreground command, a signal to the script ends the command at once, with all that it started.
-SUPERVISED_GROUP=''
+SUPERVISED_GROUP='' SUPERVISED_WATCHER=''
 supervised() {
-    local limit=$1 status=0 watcher
+    local limit=$1 status=0
     shift
     setsid setpriv --pdeathsig TERM -- "$@" <&0 &
     SUPERVISED_GROUP=$!
-    (
-        trap - EXIT INT TERM HUP
-        read -r -t "$limit" <> <(:) || true # a sleep that leaves no process behind when it is cut short
-        kill -0 "$$" 2>/dev/null || exit 0
-        warn "still running after $limit s, ended: $*"
-        end_supervised
-    ) &
-    watcher=$!
+    watch_supervised "$limit" "$*" &
+    SUPERVISED_WATCHER=$!
     wait "$SUPERVISED_GROUP" || status=$?
-    kill "$watcher" 2>/dev/null || true
-    wait "$watcher" 2>/dev/null || true
+    end_watcher
     SUPERVISED_GROUP=''
     return "$status"
 }
 
-end_supervised() {
+# Looks once a second whether time is up, and ends silently when the script itself is no more.
+watch_supervised() {
+    local limit=$1 seconds
+    trap - EXIT INT TERM HUP
+    for ((seconds = 0; seconds < limit; seconds++)); do
+        read -r -t 1 <> <(:) || true # a sleep that is no process of its own
+        kill -0 "$$" 2>/dev/null || exit 0
+    done
+    warn "still running after $limit s, ended: $2"
+    end_group
+}
+
+end_watcher() {
+    [[ -n $SUPERVISED_WATCHER ]] || return 0
+    kill "$SUPERVISED_WATCHER" 2>/dev/null || true
+    wait "$SUPERVISED_WATCHER" 2>/dev/null || true
+    SUPERVISED_WATCHER=''
+}
+
+end_group() {
     local attempt
-    [[ -n $SUPERVISED_GROUP ]] || return 0
     kill -TERM -- "-$SUPERVISED_GROUP" 2>/dev/null || return 0
     for attempt in {1..30}; do
         kill -0 -- "-$SUPERVISED_GROUP" 2>/dev/null || return 0
         sleep 0.1
     done
     kill -KILL -- "-$SUPERVISED_GROUP" 2>/dev/null || true
+}
+
+end_supervised() {
+    end_watcher
+    [[ -z $SUPERVISED_GROUP ]] || end_group
 }
 at_exit end_supervised
 
