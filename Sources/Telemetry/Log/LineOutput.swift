@@ -5,7 +5,7 @@ import Glibc
 /// The descriptor keeps its flags (others that share it do not expect `O_NONBLOCK`):
 /// writability is asked for first, and a line fits into a writable pipe (see `LineEncoder.longestLine`).
 struct LineOutput {
-    /// How long one line waits for a reader that has just fallen behind. Later lines do not wait, until one got through.
+    /// How long one line waits for a reader that has just fallen behind. Later ones do not, until one got through.
     static let longestWait: Duration = .milliseconds(20)
 
     private let descriptor: Int32

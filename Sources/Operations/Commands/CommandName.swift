@@ -1,0 +1,9 @@
+/// The commands of `postbell`.
+package enum CommandName: String, CaseIterable, Sendable {
+    /// The worker.
+    case dispatch
+    /// Brings the schema up to date.
+    case migrate
+    /// Shows the effective configuration.
+    case config
+}

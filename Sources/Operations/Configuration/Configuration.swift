@@ -1,0 +1,191 @@
+package import OutboxCore
+package import Telemetry
+
+/// What an operator has configured: complete, understood, and consistent. There is no way to make one that is not.
+package struct Configuration: Sendable {
+    /// Where the database is.
+    package struct Database: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+        /// libpq's connection string; empty when only libpq's variables say where to go. May hold a password: never
+        /// written anywhere.
+        package let connectionString: String
+        /// libpq's variables that came from a file, for the process's environment, which libpq reads itself.
+        package let variables: [String: String]
+
+        /// Nothing of the content, which may be secret.
+        package var description: String { "Database (not shown)" }
+        /// Nothing of the content, which may be secret.
+        package var customMirror: Mirror { Mirror(self, children: []) }
+    }
+
+    /// How the worker goes about its rows.
+    package struct Dispatch: Sendable, Equatable {
+        /// Whether new rows are announced by LISTEN; otherwise they are found by the poll alone.
+        package let listens: Bool
+        /// Longest time without a claim while idle.
+        package let poll: Duration
+        /// Most rows of a claim.
+        package let batch: Int
+        /// Life of a lease.
+        package let lease: Duration
+        /// Age beyond which a check is repeated before the send.
+        package let recheckAfter: Duration
+        /// Devices of one principal per claim.
+        package let targetsPerClaim: Int
+        /// Results per settling statement.
+        package let settleRows: Int
+        /// Longest wait of a result for the statement.
+        package let settleDelay: Duration
+        /// Longest drain.
+        package let stopTimeout: Duration
+        /// For kinds without a policy of their own.
+        package let retry: RetryPolicy
+        /// Lapsed leases after which a row is set aside.
+        package let maxCrashes: Int
+    }
+
+    /// Connections to providers.
+    package struct Connections: Sendable, Equatable {
+        /// Requests in flight per lane.
+        package let concurrency: Int
+        /// Most connections per lane.
+        package let most: Int
+        /// From a request's first byte to its whole answer.
+        package let requestTimeout: Duration
+        /// DNS, TCP, TLS, first SETTINGS.
+        package let connectTimeout: Duration
+        /// Silence before a PING.
+        package let pingAfter: Duration
+        /// Limit of the PING's answer.
+        package let pingTimeout: Duration
+        /// Idle connections beyond the first are closed after this.
+        package let idleTimeout: Duration
+        /// Path of CA certificates to trust besides the system's.
+        package let certificateFile: String?
+    }
+
+    /// The APNs side.
+    package struct APNS: Sendable, Equatable {
+        /// One signing key and what it is for.
+        package struct Credential: Sendable, Equatable {
+            /// Path of the PKCS#8 file, with the directory of systemd's credentials before it where that applies.
+            package let keyFile: String
+            /// Ten letters and digits.
+            package let keyID: String
+            /// Ten letters and digits.
+            package let teamID: String
+            /// Bundle ids; at least one.
+            package let topics: [String]
+        }
+
+        /// Nil when there is none, or when this worker is not to serve APNs.
+        package let credential: Credential?
+        /// Instead of both of Apple's hosts; to be said loudly at start.
+        package let endpoint: HTTPSEndpoint?
+        /// Age at which the provider token is made anew.
+        package let tokenRefresh: Duration
+        /// Shortest wait after a 500 or 503.
+        package let serverErrorDelay: Duration
+        /// Pause of a misconfigured lane.
+        package let pause: Duration
+        /// How recent an accept must be to prove a lane.
+        package let proofWindow: Duration
+    }
+
+    /// The log.
+    package struct Logging: Sendable, Equatable {
+        /// Least level written.
+        package let level: LogLevel
+        /// Form of a line.
+        package let format: LogFormat
+    }
+
+    /// Where the database is.
+    package let database: Database
+    /// How the worker goes about its rows.
+    package let dispatch: Dispatch
+    /// Connections to providers.
+    package let connections: Connections
+    /// The APNs side.
+    package let apns: APNS
+    /// The log.
+    package let logging: Logging
+
+    /// Reads what `command` needs from `sources`; what the command does not need keeps its default. Throws all problems
+    /// at once.
+    package init(_ sources: SettingSources, for command: CommandName) throws(ConfigurationProblems) {
+        var settings = ResolvedSettings(sources, for: command)
+        ConfigurationRules.check(&settings)
+        guard settings.problems.isEmpty else { throw ConfigurationProblems(problems: settings.problems) }
+
+        database = Database(
+            connectionString: settings.text(.databaseURL) ?? "", variables: DatabaseVariables.fromFile(sources))
+        dispatch = Dispatch(settings)
+        connections = Connections(settings)
+        apns = APNS(settings, credentialsDirectory: sources.environment["CREDENTIALS_DIRECTORY"])
+        logging = Logging(settings)
+    }
+}
+
+extension Configuration.Dispatch {
+    fileprivate init(_ settings: ResolvedSettings) {
+        listens = settings.text(.wake) == "listen"
+        poll = settings.duration(.poll)
+        batch = settings.count(.batch)
+        lease = settings.duration(.lease)
+        recheckAfter = settings.duration(.recheckAfter)
+        targetsPerClaim = settings.count(.targetsPerClaim)
+        settleRows = settings.count(.settleRows)
+        settleDelay = settings.duration(.settleDelay)
+        stopTimeout = settings.duration(.stopTimeout)
+        retry = .list(settings.durations(.retry))
+        maxCrashes = settings.count(.maxCrashes)
+    }
+}
+
+extension Configuration.Connections {
+    fileprivate init(_ settings: ResolvedSettings) {
+        concurrency = settings.count(.concurrency)
+        most = settings.count(.connections)
+        requestTimeout = settings.duration(.requestTimeout)
+        connectTimeout = settings.duration(.connectTimeout)
+        pingAfter = settings.duration(.pingAfter)
+        pingTimeout = settings.duration(.pingTimeout)
+        idleTimeout = settings.duration(.idleTimeout)
+        certificateFile = settings.text(.certificateFile)
+    }
+}
+
+extension Configuration.APNS {
+    fileprivate init(_ settings: ResolvedSettings, credentialsDirectory: String?) {
+        credential = Credential(settings, directory: credentialsDirectory)
+        endpoint = settings.endpoint(.apnsEndpoint)
+        tokenRefresh = settings.duration(.tokenRefresh)
+        serverErrorDelay = settings.duration(.serverErrorDelay)
+        pause = settings.duration(.apnsPause)
+        proofWindow = settings.duration(.proofWindow)
+    }
+}
+
+extension Configuration.APNS.Credential {
+    fileprivate init?(_ settings: ResolvedSettings, directory: String?) {
+        let isServed = settings.texts(.providers)?.contains("apns") ?? true
+        guard isServed, let path = settings.text(.keyFile), let keyID = settings.text(.keyID),
+            let teamID = settings.text(.teamID), let topics = settings.texts(.topic)
+        else { return nil }
+        if let directory, !directory.isEmpty, !path.hasPrefix("/") {
+            keyFile = directory + "/" + path
+        } else {
+            keyFile = path
+        }
+        self.keyID = keyID
+        self.teamID = teamID
+        self.topics = topics
+    }
+}
+
+extension Configuration.Logging {
+    fileprivate init(_ settings: ResolvedSettings) {
+        level = settings.text(.logLevel).flatMap(LogLevel.init) ?? .info
+        format = settings.text(.logFormat).flatMap(LogFormat.init) ?? .logfmt
+    }
+}

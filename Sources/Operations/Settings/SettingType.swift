@@ -1,0 +1,85 @@
+/// What a setting's text must look like, and what it becomes.
+package enum SettingType: Sendable {
+    /// A whole number with a unit: `ms`, `s`, `m`, `h` or `d`.
+    case duration(ClosedRange<Duration>)
+    /// Durations with commas between them.
+    case durations(ClosedRange<Duration>, count: ClosedRange<Int>)
+    /// A whole number.
+    case count(ClosedRange<Int>)
+    /// One of a few words.
+    case choice([String])
+    /// Some of a few words, with commas between them.
+    case choices([String])
+    /// Ten capital letters and digits, as Apple names keys and teams.
+    case appleID
+    /// APNs topics (bundle ids), with commas between them.
+    case topics(atMost: Int)
+    /// Path of a file. A relative one is looked for in the directory of systemd's credentials, when there is one.
+    case path
+    /// `https://host` or `https://host:port`, nothing behind it.
+    case endpoint
+    /// A connection string of libpq, as URI or as keywords and values.
+    case connectionString
+
+    /// The name of the kind of value, for the reference page.
+    package var title: String {
+        switch self {
+        case .duration: "duration"
+        case .durations: "list of durations"
+        case .count: "count"
+        case .choice: "choice"
+        case .choices: "list"
+        case .appleID: "text"
+        case .topics: "list"
+        case .path: "path"
+        case .endpoint: "URL"
+        case .connectionString: "connection string"
+        }
+    }
+
+    /// What is allowed, as short as a table cell wants it.
+    package var range: String {
+        switch self {
+        case .duration(let range): Self.describe(range)
+        case .durations(let range, let count): "\(count.lowerBound)–\(count.upperBound) of \(Self.describe(range))"
+        case .count(let range): "\(range.lowerBound)–\(range.upperBound)"
+        case .choice(let words), .choices(let words): words.joined(separator: ", ")
+        case .appleID: "10 of A–Z, 0–9"
+        case .topics(let most): "1–\(most) bundle ids"
+        case .path: "a file"
+        case .endpoint: "https only"
+        case .connectionString: "as libpq reads it"
+        }
+    }
+
+    /// Whether the text could hold a secret when somebody mistakes the setting's purpose, and so is never repeated.
+    var isPrivate: Bool {
+        switch self {
+        case .appleID, .topics, .path, .endpoint, .connectionString: true
+        case .duration, .durations, .count, .choice, .choices: false
+        }
+    }
+
+    /// What to write instead of a refused text; `example` is the default, if there is one.
+    func remedy(example: String?) -> String {
+        let such = example.map { ", such as \($0)" } ?? ""
+        return switch self {
+        case .duration(let range): "write a duration from \(Self.describe(range, " to "))\(such)"
+        case .durations(let range, let count):
+            "write \(count.lowerBound) to \(count.upperBound) durations from \(Self.describe(range, " to "))"
+                + ", with commas between them\(such)"
+        case .count(let range): "write a whole number from \(range.lowerBound) to \(range.upperBound)\(such)"
+        case .choice(let words): "write one of: \(words.joined(separator: ", "))"
+        case .choices(let words): "write some of, with commas between them: \(words.joined(separator: ", "))"
+        case .appleID: "write the 10 capital letters and digits that Apple's developer pages show"
+        case .topics(let most): "write 1 to \(most) bundle ids with commas between them, such as com.example.app"
+        case .path: "write the path of a file, such as /etc/postbell/apns.p8"
+        case .endpoint: "write https://host or https://host:port"
+        case .connectionString: "write postgresql://user@host:port/database, or host=… dbname=…"
+        }
+    }
+
+    private static func describe(_ range: ClosedRange<Duration>, _ separator: String = "–") -> String {
+        DurationText.format(range.lowerBound) + separator + DurationText.format(range.upperBound)
+    }
+}
