@@ -1,0 +1,135 @@
+import CLibPQ
+import EventLoop
+
+/// One attempt to connect, with a deadline.
+///
+/// libpq resolves host names, reads password, service and certificate files and computes keys inside
+/// `PQconnectStart` and any `PQconnectPoll` (it moves to the next host there). Those calls therefore run on the loop's
+/// threads; the waits between them are waits of the loop. So every way of libpq to name servers works, and a slow
+/// resolver never holds the loop. At the deadline the caller is released at once; a call that is still under way frees
+/// what it made when it returns.
+actor Connector: ReadinessHandler {
+    private let loop: EventLoop
+    private let configuration: PostgresConfiguration
+    private var outcome: Result<UInt, PostgresError>?
+    private var caller: UnsafeContinuation<Void, Never>?
+    private var readiness: UnsafeContinuation<Void, Never>?
+
+    init(_ configuration: PostgresConfiguration, on loop: EventLoop) {
+        self.configuration = configuration
+        self.loop = loop
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        loop.asUnownedSerialExecutor()
+    }
+
+    /// An open connection, as the address of a `PGconn` that the caller owns.
+    func connect() async throws(PostgresError) -> UInt {
+        let deadline = loop.arm(at: .now + configuration.connectTimeout) { [weak self] in
+            self?.assumeIsolated { $0.expire() }
+        }
+        Task(executorPreference: loop) { await self.run() }
+        await withUnsafeContinuation { caller = $0 }
+        loop.cancel(deadline)
+        guard let outcome else { preconditionFailure("a connector was resumed without an outcome") }
+        return try outcome.get()
+    }
+
+    nonisolated func descriptorReady(_ ready: Interest) {
+        assumeIsolated { connector in
+            connector.readiness?.resume()
+            connector.readiness = nil
+        }
+    }
+
+    private func run() async {
+        let keywords = configuration.keywords
+        guard let connection = try? await loop.offload({ startConnecting(keywords) }), connection != 0 else {
+            return finish(.failure(failure("out of memory")))
+        }
+        var status = PGRES_POLLING_WRITING
+        while outcome == nil, status == PGRES_POLLING_WRITING || status == PGRES_POLLING_READING {
+            // A failed start has no socket; the poll then tells why.
+            let socket = PQsocket(OpaquePointer(bitPattern: connection))
+            if socket >= 0 { await wait(socket, for: status == PGRES_POLLING_WRITING ? .writable : .readable) }
+            guard outcome == nil else { break }
+            let answer = try? await loop.offload { PQconnectPoll(OpaquePointer(bitPattern: connection)).rawValue }
+            status = PostgresPollingStatusType(rawValue: answer ?? PGRES_POLLING_FAILED.rawValue)
+        }
+        conclude(connection, succeeded: status == PGRES_POLLING_OK)
+    }
+
+    private func conclude(_ connection: UInt, succeeded: Bool) {
+        let pointer = OpaquePointer(bitPattern: connection)
+        if outcome == nil && succeeded && PQsetnonblocking(pointer, 1) == 0 {
+            PQsetErrorVerbosity(pointer, PQERRORS_DEFAULT)
+            return finish(.success(connection))
+        }
+        if outcome == nil {
+            let account = PQerrorMessage(pointer).map { String(cString: $0) } ?? ""
+            finish(.failure(ServerError.connectFailure(account)))
+        }
+        PQfinish(pointer)
+    }
+
+    /// Waits until the socket is ready or the deadline has passed. The socket is let go afterwards, because libpq may
+    /// close it and open another in the next poll.
+    private func wait(_ socket: Int32, for interest: Interest) async {
+        loop.watch(socket, for: interest, handler: self)
+        await withUnsafeContinuation { readiness = $0 }
+        loop.unwatch(socket)
+    }
+
+    private func expire() {
+        let seconds = configuration.connectTimeout
+        finish(
+            .failure(PostgresError(.deadline, operation: "connect", message: "not connected within \(seconds)")))
+        readiness?.resume()
+        readiness = nil
+    }
+
+    private func finish(_ outcome: Result<UInt, PostgresError>) {
+        guard self.outcome == nil else { return }
+        self.outcome = outcome
+        caller?.resume()
+        caller = nil
+    }
+
+    private func failure(_ message: String) -> PostgresError {
+        PostgresError(.connection, operation: "connect", message: message)
+    }
+}
+
+/// Starts a connection and answers its address, 0 without memory. Errors are asked for with their codes, since libpq
+/// gives those of a failed start only in the text.
+private func startConnecting(_ keywords: [(name: String, value: String)]) -> UInt {
+    withCStrings(keywords.map(\.name)) { names in
+        withCStrings(keywords.map(\.value)) { values in
+            let connection = PQconnectStartParams(names, values, 1)
+            PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
+            return UInt(bitPattern: connection)
+        }
+    }
+}
+
+/// Passes `strings` to `body` as a null-terminated array of C strings.
+private func withCStrings<Value>(
+    _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Value
+) -> Value {
+    var arena: [CChar] = []
+    var starts: [Int] = []
+    for string in strings {
+        starts.append(arena.count)
+        arena.append(contentsOf: string.utf8.lazy.map { CChar(bitPattern: $0) })
+        arena.append(0)
+    }
+    return arena.withUnsafeBufferPointer { arena in
+        var pointers: [UnsafePointer<CChar>?] = starts.map { start in arena.baseAddress.map { $0 + start } }
+        pointers.append(nil)
+        return pointers.withUnsafeBufferPointer { pointers in
+            guard let base = pointers.baseAddress else { preconditionFailure("an array with an element has no base") }
+            return body(base)
+        }
+    }
+}

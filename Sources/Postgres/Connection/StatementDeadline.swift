@@ -1,0 +1,74 @@
+import CLibPQ
+import EventLoop
+
+/// Where the deadline of the statement under way stands.
+///
+/// States: running (→ expired at the deadline); expired (→ over when the server answers, or when the grace has passed
+/// and the connection is dropped).
+struct StatementDeadline {
+    /// Fires at the deadline, then at the end of the grace.
+    var timer: TimerID?
+    /// The deadline has passed and the server was asked to cancel.
+    var isExpired = false
+    /// The request to cancel has not come back. Until then the next statement must wait, or it would be cancelled.
+    var isRequesting = false
+    /// Who waits for the request to come back.
+    var waiter: UnsafeContinuation<Void, Never>?
+}
+
+extension PostgresConnection {
+    func startDeadline(_ name: String, at instant: ContinuousClock.Instant) {
+        deadline.timer = loop.arm(at: instant) { [weak self] in
+            self?.assumeIsolated { $0.expire(name) }
+        }
+    }
+
+    /// Returns when nothing of the deadline can touch the next statement any more.
+    func endDeadline() async {
+        if deadline.isRequesting && wire.isOpen {
+            await withUnsafeContinuation { deadline.waiter = $0 }
+        }
+        if let timer = deadline.timer { loop.cancel(timer) }
+        deadline.timer = nil
+        deadline.isExpired = false
+    }
+
+    private func expire(_ name: String) {
+        guard wire.isOpen else { return }
+        deadline.isExpired = true
+        deadline.isRequesting = true
+        deadline.timer = loop.arm(at: .now + configuration.cancelGrace) { [weak self] in
+            self?.assumeIsolated { $0.abandon(name) }
+        }
+        let handle = wire.makeCancelHandle()
+        Task(executorPreference: loop) { await self.requestCancel(handle) }
+    }
+
+    /// `PQcancel` makes a connection of its own and blocks until the server has closed it, by which time the signal to
+    /// the backend has been sent. So it runs off the loop.
+    private func requestCancel(_ handle: UInt) async {
+        try? await loop.offload {
+            var message = [CChar](repeating: 0, count: 256)
+            let cancel = OpaquePointer(bitPattern: handle)
+            // An unsuccessful request shows in the statement going on, which the grace bounds.
+            _ = PQcancel(cancel, &message, Int32(message.count))
+            PQfreeCancel(cancel)
+        }
+        deadline.isRequesting = false
+        resumeWaiter()
+    }
+
+    private func abandon(_ name: String) {
+        wire.end(
+            PostgresError(
+                .deadline, operation: name,
+                message: "no answer by the deadline, nor to a cancel request; the connection was dropped",
+                mayHaveRun: true))
+        resumeWaiter()
+    }
+
+    private func resumeWaiter() {
+        deadline.waiter?.resume()
+        deadline.waiter = nil
+    }
+}
