@@ -100,7 +100,9 @@ package struct Judgement: Equatable, Sendable {
     package static func of(_ fault: SendFault, _ context: JudgementContext) -> Judgement {
         switch fault {
         case .notSent:
-            return Judgement(disposition: .release(context.reconnectDelay), outcome: nil, change: nil)
+            // The transport has tried elsewhere already; at once would only turn the row round and round.
+            let wait = max(context.reconnectDelay, .seconds(1))
+            return Judgement(disposition: .release(wait), outcome: nil, change: nil)
         case .unanswered(let reason):
             let outcome = Outcome(.unknown, reason: reason)
             return Judgement(disposition: nextAttempt(outcome, context), outcome: outcome, change: nil)

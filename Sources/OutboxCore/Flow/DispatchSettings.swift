@@ -31,15 +31,12 @@ package struct DispatchSettings: Equatable, Sendable {
 package struct LaneDescription: Equatable, Sendable {
     /// `provider/environment/credential`, for logs and the registry.
     package let name: String
-    /// Routes whose rows it sends.
-    package let routes: [RouteNumber]
     /// How long it pauses when its configuration is wrong.
     package let pause: Duration
 
     /// A lane of a configuration.
-    package init(name: String, routes: [RouteNumber], pause: Duration) {
+    package init(name: String, pause: Duration) {
         self.name = name
-        self.routes = routes
         self.pause = pause
     }
 }

@@ -25,18 +25,12 @@ package struct AttemptResult: Equatable, Sendable {
     package let attemptedAt: Timestamp
     /// Answer complete; nil when none came.
     package let answeredAt: Timestamp?
-    /// Whether a request had been handed to the transport.
-    package let wasSubmitted: Bool
-
     /// The end of an attempt.
-    package init(
-        tag: AttemptTag, result: Result, attemptedAt: Timestamp, answeredAt: Timestamp?, wasSubmitted: Bool
-    ) {
+    package init(tag: AttemptTag, result: Result, attemptedAt: Timestamp, answeredAt: Timestamp?) {
         self.tag = tag
         self.result = result
         self.attemptedAt = attemptedAt
         self.answeredAt = answeredAt
-        self.wasSubmitted = wasSubmitted
     }
 }
 
@@ -77,10 +71,10 @@ extension DispatchState {
         return batch.checkedAt.duration(to: now) > settings.recheckAfter
     }
 
-    /// Whether the deadline of a target's notification still lies ahead.
-    package func isInTime(_ tag: AttemptTag, now: ContinuousClock.Instant) -> Bool {
+    /// Whether the deadline of a target's notification still lies ahead of `time`.
+    package func isInTime(_ tag: AttemptTag, at time: Timestamp) -> Bool {
         guard let dispatch = batches[tag.slot]?.dispatch(ofTarget: tag.target) else { return false }
-        return clock.time(at: now) < dispatch.expiresAt
+        return time < dispatch.expiresAt
     }
 
     /// A target was not sent because its deadline passed while it waited.
@@ -133,6 +127,11 @@ extension DispatchState {
         }
     }
 
+    /// The kind of a target's notification; nil when its lease is unknown.
+    package func kind(of tag: AttemptTag) -> KindNumber? {
+        batches[tag.slot]?.dispatch(ofTarget: tag.target).kind
+    }
+
     /// Puts what a lease has not sent back into the queue, without a trace on the ledger.
     mutating func releaseUnsent(slot: Int, after delay: Duration, at now: ContinuousClock.Instant) {
         for target in batches[slot]?.take(.max) ?? [] {
@@ -141,10 +140,15 @@ extension DispatchState {
     }
 
     /// Puts everything back that a lane has claimed and not sent. What is being checked again goes back with the answer.
-    mutating func releaseUnsent(ofLane lane: Int, after delay: Duration, at now: ContinuousClock.Instant) {
+    /// Answers how many targets that were.
+    @discardableResult
+    mutating func releaseUnsent(ofLane lane: Int, after delay: Duration, at now: ContinuousClock.Instant) -> Int {
+        var released = 0
         for slot in sending[lane] where batches[slot]?.isChecking == false {
+            released += batches[slot]?.unsent.count ?? 0
             releaseUnsent(slot: slot, after: delay, at: now)
         }
         sending[lane].removeAll { slot in batches[slot].map { $0.unsent.isEmpty } ?? true }
+        return released
     }
 }

@@ -103,6 +103,11 @@ extension DispatchState {
             || since.duration(to: now) >= settings.settleDelay
     }
 
+    /// Whether a flush is due.
+    package func hasDueFlush(at now: ContinuousClock.Instant) -> Bool {
+        batches.indices.contains { flushIsDue($0, now: now, force: false) }
+    }
+
     /// When the next flush is due by age; nil while nothing waits for one.
     package var nextFlushAt: ContinuousClock.Instant? {
         batches.lazy.compactMap { batch in batch?.writing == nil ? batch?.pendingSince : nil }.min()

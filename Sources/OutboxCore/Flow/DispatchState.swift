@@ -70,7 +70,7 @@ package struct DispatchState: Sendable {
     /// written.
     package func openRoutes(at now: ContinuousClock.Instant) -> [RouteNumber] {
         guard !isDraining, unsettledRows < settings.unsettledLimit else { return [] }
-        return lanes.filter { $0.isOpen(at: now) }.flatMap { $0.description.routes }
+        return lanes.filter { $0.isOpen(at: now) }.flatMap { $0.routes }
     }
 
     /// The next claim among the shares that have due work, routes in turn; nil when there is none or no room.
@@ -108,8 +108,8 @@ package struct DispatchState: Sendable {
     ) -> [(route: RouteNumber, crashClass: CrashClass, lane: Int)] {
         var groups: [(route: RouteNumber, crashClass: CrashClass, lane: Int)] = []
         for share in due {
-            guard let lane = lanes.firstIndex(where: { $0.description.routes.contains(share.route) }),
-                lanes[lane].isOpen(at: now), demand(ofLane: lane) > 0,
+            guard let lane = lanes.firstIndex(where: { $0.routes.contains(share.route) }),
+                lanes[lane].isOpen(at: now), isWorthAClaim(lane),
                 !groups.contains(where: { $0.route == share.route && $0.crashClass == share.crashClass })
             else { continue }
             groups.append((share.route, share.crashClass, lane))
@@ -121,7 +121,18 @@ package struct DispatchState: Sendable {
     package func demand(ofLane lane: Int) -> Int {
         let state = lanes[lane]
         let waiting = sending[lane].reduce(0) { $0 + (batches[$1]?.unsent.count ?? 0) }
-        return max(0, state.capacity + Int(state.rate / 10) - waiting)
+        return max(0, state.capacity + state.lookAhead - waiting)
+    }
+
+    /// Whether a lane has room for a claim of a sensible size: at full speed rows are taken by half a window, not one by
+    /// one as slots come free.
+    private func isWorthAClaim(_ lane: Int) -> Bool {
+        demand(ofLane: lane) >= max(1, min(lanes[lane].lookAhead, settings.batch) / 2)
+    }
+
+    /// Whether any open lane has room for a claim.
+    package func wantsWork(at now: ContinuousClock.Instant) -> Bool {
+        !openRoutes(at: now).isEmpty && lanes.indices.contains { lanes[$0].isOpen(at: now) && isWorthAClaim($0) }
     }
 
     /// A claim that was sent at `askedAt` is answered. The slot of its lease; nil when it found no row.
@@ -145,6 +156,11 @@ package struct DispatchState: Sendable {
         return slot
     }
 
+    /// A draw from 0..<1, for jitter.
+    package mutating func draw() -> Double {
+        random.fraction()
+    }
+
     /// Own recovery put rows back behind the marks.
     package mutating func recovered() {
         marks.reset()
@@ -152,10 +168,10 @@ package struct DispatchState: Sendable {
 
     // MARK: Stopping
 
-    /// Nothing is claimed any more, and what was not sent goes back.
-    package mutating func drain(at now: ContinuousClock.Instant) {
+    /// Nothing is claimed any more, and what was not sent goes back; answers how many targets that are.
+    package mutating func drain(at now: ContinuousClock.Instant) -> Int {
         isDraining = true
-        for lane in lanes.indices { releaseUnsent(ofLane: lane, after: .zero, at: now) }
+        return lanes.indices.reduce(0) { $0 + releaseUnsent(ofLane: $1, after: .zero, at: now) }
     }
 
     /// Frees the slot of a lease that is finished.

@@ -7,8 +7,10 @@
 ///            connected                     the pause has ended, or an answer that is no configuration error
 /// ```
 package struct LaneState: Equatable, Sendable {
-    /// Configured name, routes and pause.
+    /// Configured name and pause.
     package let description: LaneDescription
+    /// Routes whose rows it sends; grows as apps appear in the registry.
+    package private(set) var routes: [RouteNumber] = []
     /// How many more requests the transport takes now.
     package private(set) var capacity = 0
     /// Requests handed to the transport and not answered.
@@ -18,8 +20,7 @@ package struct LaneState: Equatable, Sendable {
     /// Until when the lane is paused; nil while it is not.
     package private(set) var pausedUntil: ContinuousClock.Instant?
     /// When each of the lane's routes was last accepted with the current credential.
-    private var provenAt: [ContinuousClock.Instant?]
-    private var isConnected = true
+    private var provenAt: [RouteNumber: ContinuousClock.Instant] = [:]
     private var reconnectAt: ContinuousClock.Instant?
     private var answersSince = 0
     private var rateFrom: ContinuousClock.Instant?
@@ -27,12 +28,17 @@ package struct LaneState: Equatable, Sendable {
     /// A lane that is up and has proven nothing yet.
     package init(_ description: LaneDescription) {
         self.description = description
-        provenAt = [ContinuousClock.Instant?](repeating: nil, count: description.routes.count)
     }
 
-    /// Whether rows may be claimed and sent for this lane.
+    /// Whether rows may be claimed and sent for this lane. A lane whose reconnect is due is: the connection is made when
+    /// there is something to send.
     package func isOpen(at now: ContinuousClock.Instant) -> Bool {
-        isConnected && (pausedUntil.map { $0 <= now } ?? true)
+        (pausedUntil.map { $0 <= now } ?? true) && (reconnectAt.map { $0 <= now } ?? true)
+    }
+
+    /// The registry has these routes for the lane.
+    package mutating func setRoutes(_ routes: [RouteNumber]) {
+        self.routes = routes
     }
 
     /// The transport takes `capacity` more requests.
@@ -66,14 +72,17 @@ package struct LaneState: Equatable, Sendable {
 
     /// A push of `route` was accepted: the credential, topic and environment are right, and a pause ends.
     package mutating func accepted(route: RouteNumber, at now: ContinuousClock.Instant) {
-        if let index = description.routes.firstIndex(of: route) { provenAt[index] = now }
+        provenAt[route] = now
     }
 
     /// Whether `route` was accepted within `window`.
     package func isProven(route: RouteNumber, within window: Duration, at now: ContinuousClock.Instant) -> Bool {
-        guard let index = description.routes.firstIndex(of: route), let proven = provenAt[index] else { return false }
+        guard let proven = provenAt[route] else { return false }
         return proven.duration(to: now) <= window
     }
+
+    /// What a claim may take ahead of free slots: 100 ms of the measured rate.
+    package var lookAhead: Int { Int(rate / 10) }
 
     /// Pauses the lane; false when it was paused already (one alarm per pause).
     package mutating func pause(at now: ContinuousClock.Instant) -> Bool {
@@ -89,15 +98,16 @@ package struct LaneState: Equatable, Sendable {
 
     /// The transport has no connection and tries again at `retryAt`.
     package mutating func disconnected(retryAt: ContinuousClock.Instant) {
-        isConnected = false
         reconnectAt = retryAt
     }
 
     /// The transport has a connection.
     package mutating func connected() {
-        isConnected = true
         reconnectAt = nil
     }
+
+    /// Whether the transport has a connection, or none was needed yet.
+    package var isConnected: Bool { reconnectAt == nil }
 
     /// How long what was not sent waits before it is tried again.
     package func reconnectDelay(at now: ContinuousClock.Instant) -> Duration {
@@ -105,8 +115,8 @@ package struct LaneState: Equatable, Sendable {
         return max(.zero, now.duration(to: reconnectAt))
     }
 
-    /// The next instant at which the lane's state changes by itself.
-    package var opensAt: ContinuousClock.Instant? {
-        pausedUntil
+    /// When a lane that is not open opens by itself; nil when it is open.
+    package func opensAt(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        isOpen(at: now) ? nil : [pausedUntil, reconnectAt].compactMap { $0 }.filter { $0 > now }.max()
     }
 }

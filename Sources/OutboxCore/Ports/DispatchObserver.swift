@@ -1,7 +1,7 @@
 /// What the runtime tells about its work; logs and metrics are made of it. One method per event, no values of rows.
 package protocol DispatchObserver: Sendable {
-    /// The worker serves these routes.
-    func started(worker: Identifier, routes: [Route])
+    /// The worker runs these lanes, which serve these routes now.
+    func started(lanes: [String], routes: [Route])
     /// A claim moved rows into a lease.
     func claimed(batch: Identifier, route: RouteNumber, rows: Int, targets: Int)
     /// A flush was written; `outcomes` counts its ledger rows by outcome.
@@ -12,6 +12,8 @@ package protocol DispatchObserver: Sendable {
     func recovered(_ report: RecoveryReport)
     /// A lane cannot send; `until` is how long it waits before it tries again.
     func laneDown(_ lane: String, reason: String, until: Duration?)
+    /// A connection of a lane ended and is replaced.
+    func connectionReplaced(_ lane: String, reason: String)
     /// A lane sends again.
     func laneUp(_ lane: String)
     /// A lane was paused because of a wrong key, topic or environment.
