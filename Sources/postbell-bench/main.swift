@@ -1,1 +1,3 @@
-print("not built yet")
+import Glibc
+
+exit(BenchCommand.run(Array(CommandLine.arguments.dropFirst())))

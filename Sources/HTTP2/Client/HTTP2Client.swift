@@ -1,0 +1,73 @@
+package import EventLoop
+
+/// Sends requests to one authority with one credential, over as many connections as it takes.
+///
+/// Everything happens on the loop: the runtime enters with `assumeIsolated`. Each submitted request gets exactly one
+/// result. A client that has been used has to be closed; until then it keeps itself alive.
+package actor HTTP2Client {
+    private let loop: EventLoop
+    private let core: ClientCore
+
+    /// A client that connects when the first request is submitted.
+    ///
+    /// `answered` is called on the loop, at most once a turn, with everything that ended in it; the bytes are gone when
+    /// it returns, unless it takes the batch. It may submit more from within. `stateChanged` is called on the loop too.
+    package init(
+        _ configuration: HTTP2ClientConfiguration, on loop: EventLoop,
+        answered: @escaping @Sendable (inout HTTPResultBatch) -> Void,
+        stateChanged: @escaping @Sendable (HTTP2ClientState) -> Void
+    ) {
+        self.loop = loop
+        core = ClientCore(configuration, on: loop, answered: answered, stateChanged: stateChanged)
+    }
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        loop.asUnownedSerialExecutor()
+    }
+
+    /// Queues `batch`; its requests are sent at the end of this turn, as far as the peer allows.
+    ///
+    /// What does not fit (see `capacity`) is given back as `notSent`.
+    package func submit(_ batch: consuming HTTPRequestBatch) {
+        core.resolve = resolution
+        core.submit(batch)
+    }
+
+    /// How many more requests may be submitted now: the streams the peer allows plus a bounded queue, less those that
+    /// have no result yet. 0 while there is no connection and none may be tried.
+    package var capacity: Int { core.capacity(at: .now) }
+
+    /// Gives everything back that waits for a stream, as `notSent(.closed)`. What is in flight goes on.
+    package func cancelQueued() {
+        core.endWaiting(.closed, at: .now)
+    }
+
+    /// Refuses new requests, waits at most `limit` for those in flight, and closes all connections; what is still
+    /// without an answer then ends as `unanswered(.connectionLost)`.
+    package func close(within limit: Duration) async {
+        core.beginClosing(by: .now + limit)
+        await withUnsafeContinuation { core.closeWaiters.append($0) }
+    }
+
+    /// Counts, and where the client stands.
+    package var statistics: HTTP2Statistics { core.currentStatistics }
+
+    /// Asks the resolver, which works off the loop, and comes back to the loop with the answer.
+    private var resolution: (Int) -> Void {
+        let host = core.configuration.host
+        let port = core.configuration.port
+        return { [loop] number in
+            Task(executorPreference: loop) { await self.resolve(host, port, for: number) }
+        }
+    }
+
+    private func resolve(_ host: String, _ port: UInt16, for number: Int) async {
+        do {
+            core.resolved(number, .success(try await Resolver.addresses(of: host, port: port, on: loop)))
+        } catch {
+            let reason = (error as? ResolverError)?.reason ?? "\(error)"
+            let failure = HTTP2ConnectionError(.nameResolution, peer: "\(host):\(port)", reason: reason)
+            core.resolved(number, .failure(failure))
+        }
+    }
+}

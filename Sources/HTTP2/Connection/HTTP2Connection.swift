@@ -1,0 +1,324 @@
+import EventLoop
+import Glibc
+
+/// One connection: from a name to a verified TLS session, the HTTP/2 session on it, and the bytes between the two.
+///
+/// Confined to the loop's thread. It makes no decisions about requests; it tells its client what happened.
+final class HTTP2Connection: ReadinessHandler {
+    /// Which of the client's connections it is, counted from 1.
+    let number: Int
+    private(set) var state = ConnectionState.resolving
+    let session: HTTP2Session
+    /// Host and port, and the address once it is known; for messages.
+    private(set) var peer: String
+
+    /// When the phase of being made has to be over.
+    let connectDeadline: ContinuousClock.Instant
+    /// When the address being tried has to answer.
+    private(set) var addressDeadline: ContinuousClock.Instant?
+    /// When the connection opened; its age counts from here.
+    private(set) var openedAt: ContinuousClock.Instant
+    /// When it is replaced, however well it does.
+    private(set) var endOfLife: ContinuousClock.Instant
+    /// When bytes last came.
+    var lastReadAt: ContinuousClock.Instant
+    /// When a request was last handed over.
+    var lastRequestAt: ContinuousClock.Instant
+    /// When the streams of now began to be awaited: silence counts from here or from the last bytes.
+    var busySince: ContinuousClock.Instant
+    /// When the PING that nobody has answered yet was sent.
+    var pingSentAt: ContinuousClock.Instant?
+
+    /// Answers below 500.
+    var goodAnswers = 0
+    /// Unanswered requests since the last answer.
+    var timeoutsInRow = 0
+    /// Answers with 500 since the last other one.
+    var serverErrorsInRow = 0
+    /// GOAWAYs that the client has been told of.
+    var goAwaysTold = 0
+    /// Why it is drained.
+    private(set) var retirement: HTTP2ConnectionError?
+
+    private unowned let client: ClientCore
+    private var addresses: ArraySlice<SocketAddress> = []
+    private var connecting: Int32?
+    private var stream: TLSStream?
+    private let output = OutputBuffer()
+    private var interest: Interest = []
+    /// The socket took less than we had; nothing more is made until it is writable.
+    private var isBlocked = false
+
+    init(number: Int, client: ClientCore, at now: ContinuousClock.Instant) {
+        self.number = number
+        self.client = client
+        session = HTTP2Session(client.configuration, captured: client.captured)
+        peer = "\(client.configuration.host):\(client.configuration.port)"
+        connectDeadline = now + client.configuration.connectTimeout
+        openedAt = now
+        endOfLife = now + client.configuration.connectionLifetime * Int.random(in: 90...100) / 100
+        lastReadAt = now
+        lastRequestAt = now
+        busySince = now
+    }
+
+    // MARK: Being made
+
+    /// Goes on once the addresses are known.
+    func resolved(_ result: Result<[SocketAddress], HTTP2ConnectionError>) {
+        guard state == .resolving else { return }
+        switch result {
+        case .success(let addresses):
+            self.addresses = addresses[...]
+            state = .connecting
+            tryNextAddress("no address")
+        case .failure(let error):
+            close(error)
+        }
+    }
+
+    /// Gives the address in progress up, because `reason`, and tries the next one.
+    func tryNextAddress(_ reason: String) {
+        abandonAddress()
+        var reason = reason
+        let now = ContinuousClock.now
+        while let address = addresses.popFirst(), now < connectDeadline {
+            peer = "\(client.configuration.host) (\(address.description))"
+            do {
+                let descriptor = try TCPSocket.connecting(to: address, peer: peer)
+                connecting = descriptor
+                // A dead address must leave time for those behind it.
+                addressDeadline = now + (connectDeadline - now) / (addresses.count + 1)
+                client.arm(at: addressDeadline ?? connectDeadline)
+                watch(descriptor, .writable)
+                return
+            } catch {
+                reason = error.reason
+            }
+        }
+        close(HTTP2ConnectionError(.connect, peer: peer, reason: reason))
+    }
+
+    private func abandonAddress() {
+        guard let descriptor = connecting else { return }
+        client.loop.unwatch(descriptor)
+        Glibc.close(descriptor)
+        connecting = nil
+        interest = []
+    }
+
+    private func connected(_ descriptor: Int32) {
+        if let reason = TCPSocket.failure(of: descriptor) { return tryNextAddress(reason) }
+        connecting = nil
+        addressDeadline = nil
+        state = .handshaking
+        do {
+            let context = try client.tlsContext()
+            stream = try TLSStream(context, descriptor: descriptor, host: client.configuration.host, peer: peer)
+            handshake()
+        } catch {
+            client.loop.unwatch(descriptor)
+            if stream == nil { Glibc.close(descriptor) }
+            close(error)
+        }
+    }
+
+    private func handshake() {
+        guard let stream else { return }
+        switch stream.handshake() {
+        case .blocked(let interest):
+            watch(stream.descriptor, interest)
+        case .done:
+            state = .settling
+            watch(stream.descriptor, .readable)
+            flush()
+            // The peer's first bytes may have come along with the end of the handshake.
+            if state != .closed { receive() }
+        case .ended:
+            close(HTTP2ConnectionError(.tls, peer: peer, reason: "closed by the peer in the handshake"))
+        case .failed(let error):
+            close(error)
+        }
+    }
+
+    // MARK: Ready
+
+    func descriptorReady(_ ready: Interest) {
+        switch state {
+        case .connecting:
+            if let connecting { connected(connecting) }
+        case .handshaking:
+            handshake()
+        case .settling, .open, .draining:
+            if ready.contains(.writable) { isBlocked = false }
+            if ready.contains(.readable) { receive() }
+            if state != .closed, ready.contains(.writable) { client.wantTurn() }
+        case .resolving, .closed:
+            break
+        }
+    }
+
+    /// Reads of one wake-up; what is left is reported again, and other descriptors get their turn in between.
+    private static let readsInRow = 16
+
+    private func receive() {
+        guard let stream else { return }
+        let now = ContinuousClock.now
+        let buffer = client.readBuffer
+        var trouble: HTTP2ConnectionError?
+        reading: for _ in 0..<Self.readsInRow {
+            switch stream.read(into: buffer, capacity: ClientCore.readCapacity) {
+            case .done(let count):
+                lastReadAt = now
+                pingSentAt = nil
+                session.receive(buffer, count: count)
+                guard session.failure == nil, stream.hasPending else { break reading }
+            case .blocked(let interest):
+                if interest == .writable { isBlocked = true }
+                break reading
+            case .ended:
+                trouble = HTTP2ConnectionError(.closedByPeer, peer: peer, reason: "closed in order")
+                break reading
+            case .failed(let error):
+                trouble = error
+                break reading
+            }
+        }
+        tell(at: now)
+        if let trouble, state != .closed { close(trouble) }
+        client.wantTurn()
+    }
+
+    /// Tells the client what the session has noted.
+    private func tell(at now: ContinuousClock.Instant) {
+        if state == .settling, session.hasSettings {
+            state = .open
+            openedAt = now
+            client.opened(self)
+        }
+        if goAwaysTold < session.goAways, let goAway = session.goAway {
+            goAwaysTold = session.goAways
+            let words = goAway.debugData.isEmpty ? "no reason given" : goAway.debugData
+            retire(HTTP2ConnectionError(.goneAway, peer: peer, reason: "code \(goAway.code): \(words)"))
+        }
+        guard !session.ended.isEmpty else { return }
+        for ended in session.ended { client.streamEnded(ended, on: self, at: now) }
+        session.ended.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Sending
+
+    /// Whether every stream the peer allows is taken.
+    var isFull: Bool { session.openStreams >= session.streamLimit }
+
+    /// Whether a request with a body of `bodySize` may be handed over now.
+    ///
+    /// A request whose body would wait for the peer's connection window is better kept: it stays *not sent*.
+    func hasRoom(bodySize: Int) -> Bool {
+        guard state == .open, !isBlocked, session.openStreams < session.streamLimit else { return false }
+        let window = session.sendWindow
+        return window >= bodySize || (window > 0 && session.openStreams == 0)
+    }
+
+    /// Opens a stream for `slot` and makes its frames; false when the session would not, and the request is unsent.
+    ///
+    /// This is where *sent* begins: on return its HEADERS is in the output buffer, which is written at once or at the
+    /// end of the turn, and nobody tells afterwards how far the bytes got.
+    func send(_ slot: RequestPointer, at now: ContinuousClock.Instant) -> Bool {
+        if session.openStreams == 0 { busySince = now }
+        guard session.submit(slot) else { return false }
+        session.fill(output)
+        guard !session.takeWithheld() else { return false }
+        lastRequestAt = now
+        if output.isFull { write() }
+        return true
+    }
+
+    /// Writes all that can be written, and closes a session that is over.
+    func flush() {
+        guard let stream, state != .closed, state != .handshaking else { return }
+        while !isBlocked, state != .closed {
+            if output.isEmpty { session.fill(output) }
+            if output.isEmpty { break }
+            write()
+        }
+        guard state != .closed else { return }
+        watch(stream.descriptor, isBlocked ? [.readable, .writable] : .readable)
+        tell(at: .now)
+        if let failure = session.failure {
+            close(HTTP2ConnectionError(.protocolViolation, peer: peer, reason: failure))
+        } else if output.isEmpty, session.isOver {
+            close(ending)
+        } else if state == .draining, session.openStreams == 0 {
+            close(ending)
+        }
+    }
+
+    private var ending: HTTP2ConnectionError {
+        if let violation = session.violation {
+            return HTTP2ConnectionError(.protocolViolation, peer: peer, reason: violation)
+        }
+        return retirement ?? HTTP2ConnectionError(.protocolViolation, peer: peer, reason: "the peer broke HTTP/2")
+    }
+
+    private func write() {
+        guard let stream else { return }
+        while !output.isEmpty {
+            switch stream.write(output.front, count: output.pending) {
+            case .done(let count):
+                output.consume(count)
+            case .blocked:
+                isBlocked = true
+                return
+            case .ended:
+                return close(HTTP2ConnectionError(.closedByPeer, peer: peer, reason: "closed in order"))
+            case .failed(let error):
+                return close(error)
+            }
+        }
+    }
+
+    private func watch(_ descriptor: Int32, _ wanted: Interest) {
+        guard interest != wanted else { return }
+        interest = wanted
+        client.loop.watch(descriptor, for: wanted, handler: self)
+    }
+
+    // MARK: The end
+
+    /// Opens no more streams, because of `error`, and closes when those that are open have ended.
+    func retire(_ error: HTTP2ConnectionError) {
+        if state.isBeingMade { return close(error) }
+        guard state == .open else { return }
+        state = .draining
+        retirement = error
+        client.draining(self, error)
+        client.wantTurn()
+    }
+
+    /// Ends it now. Its open requests are the client's to judge.
+    func close(_ error: HTTP2ConnectionError) {
+        guard state != .closed else { return }
+        tell(at: .now)
+        guard state != .closed else { return }
+        let wasOpen = !state.isBeingMade
+        state = .closed
+        abandonAddress()
+        if let stream {
+            client.loop.unwatch(stream.descriptor)
+            if wasOpen { sayGoodbye(stream) }
+            self.stream = nil
+        }
+        client.closed(self, error, wasOpen: wasOpen)
+    }
+
+    private func sayGoodbye(_ stream: TLSStream) {
+        guard output.isEmpty, session.failure == nil, !isBlocked else { return }
+        session.terminate()
+        session.fill(output)
+        while !output.isEmpty, case .done(let count) = stream.write(output.front, count: output.pending) {
+            output.consume(count)
+        }
+        stream.sendCloseNotify()
+    }
+}
