@@ -1,0 +1,1984 @@
+
+CREATE SCHEMA postbell;
+
+ALTER SCHEMA postbell OWNER TO postbell_owner;
+
+COMMENT ON SCHEMA postbell IS 'Push notifications: facts are appended and never rewritten, work moves from queue to leases to deliveries';
+
+CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '1 day'::interval), grace interval DEFAULT '00:01:00'::interval) RETURNS TABLE(fault text, notification_id uuid, detail text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_hashjoin TO 'on'
+    SET enable_mergejoin TO 'on'
+    SET enable_seqscan TO 'on'
+    SET enable_bitmapscan TO 'on'
+    SET enable_nestloop TO 'on'
+    AS $$
+    WITH place AS MATERIALIZED (SELECT * FROM postbell.places),
+    recent AS MATERIALIZED (SELECT o.id, o.routes FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
+    -- a minute of slack: the worker's ids follow the database's clock, not exactly
+    sent AS MATERIALIZED (SELECT d.* FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute'))
+    SELECT 'two_places', p.notification_id, 'route ' || p.route_no || ': ' || string_agg(p.place || coalesce(' ' || p.batch, ''), ', ')
+        FROM place p GROUP BY p.notification_id, p.route_no HAVING count(*) > 1
+    UNION ALL SELECT 'orphan', p.notification_id, p.place || ' without its notification'
+        FROM place p WHERE NOT EXISTS (SELECT 1 FROM postbell.outbox o WHERE o.id = p.notification_id)
+    -- nothing at all is left of it
+    UNION ALL SELECT 'lost', r.id, 'no place, no final ledger row, no settlement'
+        FROM recent r
+        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = r.id)
+          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s WHERE s.notification_id = r.id)
+          AND NOT EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = r.id AND d.final)
+    -- one of the routes it was queued for is gone without an end
+    UNION ALL SELECT 'lost_route', x.id, 'route ' || x.route_no || ': no place, no final ledger row, no settlement'
+        FROM (SELECT r.id, u.route_no FROM recent r CROSS JOIN LATERAL unnest(r.routes) u(route_no) WHERE u.route_no <> 0) x
+        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.id AND p.route_no = x.route_no)
+          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s WHERE s.notification_id = x.id AND coalesce(s.route_no, x.route_no) = x.route_no)
+          AND NOT EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = x.id AND d.route_no = x.route_no AND d.final)
+    -- it was tried, and then nobody went on
+    UNION ALL SELECT 'unfinished', x.notification_id, 'route ' || x.route_no || ': ledger rows, none final, no place, no settlement'
+        FROM (SELECT d.notification_id, d.route_no FROM sent d GROUP BY 1, 2 HAVING NOT bool_or(d.final)) x
+        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.notification_id AND p.route_no = x.route_no)
+          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s
+                          WHERE s.notification_id = x.notification_id AND coalesce(s.route_no, x.route_no) = x.route_no)
+    -- a fresh row with a history would be sent again to devices that are done
+    UNION ALL SELECT 'history_forgotten', q.notification_id, 'route ' || q.route_no || ': not prior, but the ledger has rows'
+        FROM postbell.queue q WHERE NOT q.prior
+          AND EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = q.notification_id AND d.route_no = q.route_no)
+    UNION ALL SELECT 'lease_shape', NULL, 'batch ' || l.batch
+        FROM postbell.leases l
+        WHERE length(l.open) <> cardinality(l.ids) OR cardinality(l.tenants) <> cardinality(l.ids) OR cardinality(l.urgencies) <> cardinality(l.ids)
+           OR cardinality(l.attempts) <> cardinality(l.ids) OR cardinality(l.crashes) <> cardinality(l.ids)
+           OR cardinality(l.cursors) <> cardinality(l.ids) OR cardinality(l.t_pos) <> cardinality(l.t_dev) OR bit_count(l.open) = 0
+    UNION ALL SELECT 'not_recovered', NULL, 'batch ' || l.batch || ' lapsed at ' || l.until FROM postbell.leases l WHERE l.until < now() - grace
+    UNION ALL SELECT 'default_partition', d.notification_id, 'ledger row ' || d.id FROM postbell.deliveries_default d
+    -- two on-time final rows for one target of one batch
+    UNION ALL SELECT 'two_ends', d.notification_id, 'device ' || d.device_no || ', batch ' || d.batch
+        FROM sent d WHERE d.final AND NOT d.late GROUP BY d.notification_id, d.device_no, d.batch HAVING count(*) > 1
+    -- delivered twice with nothing that explains it
+    UNION ALL SELECT 'twice_delivered', d.notification_id, 'device ' || d.device_no
+        FROM sent d WHERE d.outcome = 0 GROUP BY d.notification_id, d.device_no HAVING count(*) > 1 AND NOT bool_or(d.late)
+          AND NOT EXISTS (SELECT 1 FROM sent u WHERE u.notification_id = d.notification_id AND u.device_no = d.device_no AND u.outcome = 6)
+    -- a live token of a device that says it has none to give
+    UNION ALL SELECT 'device_shape', NULL, 'device ' || d.device_no
+        FROM postbell.devices d WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0)) OR (d.status = 'disabled' AND d.token IS NOT NULL)
+$$;
+
+ALTER FUNCTION postbell.audit(since timestamp with time zone, grace interval) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.audit_scope(since timestamp with time zone DEFAULT (now() - '1 day'::interval)) RETURNS TABLE(notifications bigint, queued bigint, leased bigint, deliveries bigint, settlements bigint, devices bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT (SELECT count(*) FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
+           (SELECT count(*) FROM postbell.queue),
+           (SELECT coalesce(sum(bit_count(l.open)), 0)::bigint FROM postbell.leases l),
+           (SELECT count(*) FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')),
+           (SELECT count(*) FROM postbell.settlements),
+           (SELECT count(*) FROM postbell.devices)
+$$;
+
+ALTER FUNCTION postbell.audit_scope(since timestamp with time zone) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.awake_class() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT 1886352482 $$;
+
+ALTER FUNCTION postbell.awake_class() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.create_partitions(days_ahead integer DEFAULT 3, lock_limit text DEFAULT '200ms'::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    today  date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    day    date;
+    leaf   text;
+    made   int := 0;
+    before text := current_setting('lock_timeout');
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(postbell.awake_class(), -1) THEN
+        RETURN 0;                                                  -- another worker is at it
+    END IF;
+    PERFORM set_config('lock_timeout', lock_limit, true);
+    FOR day IN SELECT today + i FROM generate_series(-1, least(days_ahead, 31)) i LOOP
+        leaf := 'deliveries_' || to_char(day, 'YYYYMMDD');
+        IF to_regclass('postbell.' || leaf) IS NULL THEN
+            EXECUTE format('CREATE TABLE postbell.%I (LIKE postbell.deliveries INCLUDING ALL)', leaf);
+            EXECUTE format('ALTER TABLE postbell.deliveries ATTACH PARTITION postbell.%I FOR VALUES FROM (%L) TO (%L)', leaf,
+                postbell.uuid_floor(day::timestamp AT TIME ZONE 'UTC'), postbell.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
+            made := made + 1;
+        END IF;
+    END LOOP;
+    PERFORM set_config('lock_timeout', before, true);
+    RETURN made;
+END
+$$;
+
+ALTER FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.define_kind(name text, presentation text, payload jsonb DEFAULT '{}'::jsonb, content jsonb DEFAULT '{}'::jsonb, apps text[] DEFAULT NULL::text[], producers name[] DEFAULT NULL::name[], urgency text DEFAULT 'urgent'::text, priority smallint DEFAULT 10, push_type text DEFAULT 'alert'::text, grace interval DEFAULT '00:00:00'::interval, wait_for_device interval DEFAULT '00:01:00'::interval, max_age interval DEFAULT '24:00:00'::interval, provider_ttl interval DEFAULT NULL::interval, retry text DEFAULT NULL::text, collapse text DEFAULT 'dedupe_key'::text, interruption_level text DEFAULT NULL::text, category text DEFAULT NULL::text, sound text DEFAULT NULL::text, group_by_thread boolean DEFAULT true, mutable_content boolean DEFAULT false, ends_when_seen boolean DEFAULT false, enabled boolean DEFAULT true) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+#variable_conflict use_column
+DECLARE
+    compiled jsonb := '{}';
+    entry    record;
+    used     text;
+    template text;
+    previous postbell.kinds;
+    wanted   postbell.kinds;
+    number   int;
+BEGIN
+    IF define_kind.name IS NULL OR define_kind.name !~ '^[a-z][a-z0-9_.-]{0,99}$' THEN
+        PERFORM postbell.refuse('kind.invalid', 'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
+    END IF;
+    IF define_kind.presentation NOT IN ('template', 'raw') THEN
+        PERFORM postbell.refuse('kind.invalid', 'presentation must be template or raw');
+    END IF;
+    IF define_kind.presentation = 'raw' AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}') THEN
+        PERFORM postbell.refuse('kind.invalid', 'a raw kind names its producer roles and declares no payload');
+    END IF;
+    FOR entry IN SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts FROM jsonb_each(define_kind.payload) p LOOP
+        IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.parts IS NULL THEN
+            PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" has no known type');
+        END IF;
+        compiled := compiled || jsonb_build_object(entry.key, entry.parts);
+    END LOOP;
+    IF jsonb_typeof(define_kind.content) <> 'object'
+       OR EXISTS (SELECT 1 FROM jsonb_object_keys(define_kind.content) k WHERE k NOT IN ('title', 'subtitle', 'body', 'container')) THEN
+        PERFORM postbell.refuse('kind.invalid', 'content is an object of title, subtitle, body and container');
+    END IF;
+    FOR entry IN SELECT c.key, c.value FROM jsonb_each(define_kind.content) c LOOP
+        IF jsonb_typeof(entry.value) <> 'string' THEN
+            PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" has the wrong type');
+        END IF;
+        IF entry.key IN ('title', 'subtitle', 'body') THEN
+            -- a doubled brace stands for itself
+            template := replace(replace(entry.value #>> '{}', '{{', ''), '}}', '');
+            IF regexp_replace(template, '\{[^{}]+\}', '', 'g') ~ '[{}]' THEN
+                PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" has a brace left open');
+            END IF;
+            FOR used IN SELECT m[1] FROM regexp_matches(template, '\{([^{}]+)\}', 'g') m LOOP
+                IF NOT compiled ? used THEN
+                    PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
+                END IF;
+            END LOOP;
+        END IF;
+    END LOOP;
+    IF define_kind.presentation = 'template' AND NOT define_kind.content ?| ARRAY['title', 'body'] AND define_kind.push_type = 'alert' THEN
+        PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
+    END IF;
+    IF define_kind.push_type NOT IN ('alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm', 'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
+        PERFORM postbell.refuse('kind.invalid', 'unknown push type');
+    END IF;
+    IF define_kind.priority NOT IN (1, 5, 10) OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
+        PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
+    END IF;
+    IF define_kind.urgency NOT IN ('urgent', 'bulk') OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')
+       OR define_kind.interruption_level NOT IN ('passive', 'active', 'time-sensitive', 'critical') THEN
+        PERFORM postbell.refuse('kind.invalid', 'unknown urgency, collapse rule or interruption level');
+    END IF;
+    IF define_kind.grace NOT BETWEEN '0' AND '1 h' OR define_kind.wait_for_device NOT BETWEEN '0' AND '24 h'
+       OR define_kind.max_age NOT BETWEEN '1 s' AND '30 d' OR define_kind.provider_ttl NOT BETWEEN '0' AND '28 d' THEN
+        PERFORM postbell.refuse('kind.invalid', 'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
+    END IF;
+    IF define_kind.retry !~ '^[0-9]+(ms|s|m|h|d)((,[0-9]+(ms|s|m|h|d)){0,31}|\.\.[0-9]+(ms|s|m|h|d))$' THEN
+        PERFORM postbell.refuse('kind.invalid', 'retry is a list such as 30s,2m or base..cap such as 2s..5m');
+    END IF;
+
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
+    SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
+    wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled, define_kind.presentation, define_kind.payload,
+               compiled, define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
+               define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
+               define_kind.retry, define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
+               define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen, previous.created_at);
+    IF previous.kind_no IS NOT NULL THEN
+        UPDATE postbell.kinds k SET enabled = define_kind.enabled WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
+        previous.enabled := define_kind.enabled;
+        IF previous IS NOT DISTINCT FROM wanted THEN
+            RETURN previous.kind_no;
+        END IF;
+        UPDATE postbell.kinds k SET current = false WHERE k.kind_no = previous.kind_no;
+    END IF;
+    INSERT INTO postbell.kinds (name, revision, enabled, presentation, payload, payload_keys, content, apps, producers, urgency, priority,
+        push_type, grace, wait_for_device, max_age, provider_ttl, retry, collapse, interruption_level, category, sound, group_by_thread,
+        mutable_content, ends_when_seen)
+    VALUES (define_kind.name, coalesce(previous.revision, 0) + 1, define_kind.enabled, define_kind.presentation, define_kind.payload, compiled,
+        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type,
+        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
+        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound, define_kind.group_by_thread,
+        define_kind.mutable_content, define_kind.ends_when_seen)
+    RETURNING kind_no INTO number;
+    RETURN number;
+END
+$_$;
+
+ALTER FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    effect record;
+    device postbell.devices;
+    reading timestamptz := clock_timestamp();
+BEGIN
+    FOR effect IN SELECT e.* FROM unnest(device_numbers, sequences, effects, fences, notifications) WITH ORDINALITY
+            e(device_no, token_seq, code, fence, notification_id, place) ORDER BY e.device_no, e.place LOOP
+        ordinal := effect.place;
+        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN
+            state := CASE WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2 ELSE 0 END;
+        ELSIF device.token IS NULL OR device.token_seq <> effect.token_seq THEN
+            state := 0;
+        ELSIF effect.code = 0 THEN
+            UPDATE postbell.devices d SET failure_count = 0, last_success_at = reading, success_due_at = reading + interval '1 day'
+                WHERE d.device_no = device.device_no AND (d.failure_count <> 0 OR d.success_due_at <= reading);
+            state := FOUND::int;
+        ELSIF device.token_registered_at > effect.fence THEN
+            state := 0;                                            -- registered again since: the answer speaks of the old registration
+        ELSIF effect.code = 2 THEN
+            UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading, status = 'disabled',
+                disabled_reason = coalesce(d.disabled_reason, 'token_invalid')
+                WHERE d.device_no = device.device_no;
+            PERFORM postbell.device_event(device, 'device.push_token_invalidated', device.token_seq::text,
+                jsonb_build_object('reason', 'token_invalid', 'notification_id', effect.notification_id));
+            state := 1;
+        ELSIF effect.code = 1 THEN
+            UPDATE postbell.devices d SET failure_count = d.failure_count + 1, success_due_at = '-infinity' WHERE d.device_no = device.device_no;
+            state := 1;
+        ELSE
+            state := 0;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+ALTER FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) OWNER TO postbell_owner;
+
+CREATE TABLE postbell.devices (
+    device_no bigint NOT NULL,
+    id uuid NOT NULL,
+    token_registered_at timestamp with time zone,
+    success_due_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    last_success_at timestamp with time zone,
+    last_seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    push_token_updated_at timestamp with time zone,
+    push_token_invalidated_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    token_seq integer DEFAULT 0 NOT NULL,
+    fingerprint integer DEFAULT 0 NOT NULL,
+    failure_count integer DEFAULT 0 NOT NULL,
+    route_no smallint NOT NULL,
+    tenant_id text DEFAULT COALESCE(NULLIF(current_setting('postbell.tenant_id'::text, true), ''::text), 'default'::text) NOT NULL,
+    principal_id text NOT NULL,
+    client_device_id text NOT NULL,
+    provider text NOT NULL,
+    environment text,
+    app text NOT NULL,
+    token text,
+    status text DEFAULT 'active'::text NOT NULL,
+    disabled_reason text,
+    muted_kinds text[] DEFAULT '{}'::text[] NOT NULL,
+    name text,
+    kind text,
+    platform text,
+    device_ref text,
+    session_ref text,
+    CONSTRAINT devices_muted_kinds_check CHECK ((pg_column_size(muted_kinds) <= 1000)),
+    CONSTRAINT devices_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'active'::text, 'disabled'::text, 'revoked'::text])))
+);
+
+ALTER TABLE ONLY postbell.devices FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.devices OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, device_id, detail)
+    SELECT postbell.uuid7(reading), reading, device.tenant_id, name, name || ':' || device.device_no || ':' || key, device.principal_id,
+           device.id, jsonb_build_object('fingerprint', postbell.fingerprint_text(device.fingerprint)) || detail
+    FROM clock_timestamp() reading
+    ON CONFLICT DO NOTHING
+$$;
+
+ALTER FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    joined bigint;
+BEGIN
+    WITH waiting AS MATERIALIZED (
+        -- addressed to this device, not over, and in the queue
+        SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, o.planned_at
+        FROM (SELECT o.id, o.planned_at FROM postbell.outbox o JOIN postbell.kinds k ON k.kind_no = o.kind_no
+              WHERE o.tenant_id = device.tenant_id AND o.principal_id = device.principal_id
+                AND o.id >= postbell.uuid_floor(clock_timestamp() - interval '31 days') AND o.expires_at > clock_timestamp()
+                AND (o.device_no IS NULL OR o.device_no = device.device_no)
+                AND (o.except_device_no IS NULL OR o.except_device_no <> device.device_no)
+                AND (k.apps IS NULL OR device.app = ANY (k.apps))
+              ORDER BY o.id DESC LIMIT 1000) o
+        JOIN postbell.queue q ON q.notification_id = o.id
+        FOR KEY SHARE OF q SKIP LOCKED),
+    moved AS (
+        DELETE FROM postbell.queue q USING waiting w
+        WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0),
+    added AS (
+        INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
+        SELECT DISTINCT ON (w.notification_id)
+               CASE WHEN w.route_no = 0 THEN w.planned_at ELSE w.due_at END, w.notification_id, w.tenant_no, device.route_no, w.urgency, true
+        FROM waiting w
+        WHERE NOT EXISTS (SELECT 1 FROM postbell.queue p WHERE p.notification_id = w.notification_id AND p.route_no = device.route_no)
+          AND NOT EXISTS (SELECT 1 FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
+                          WHERE l.route_no = device.route_no AND u.id = w.notification_id AND get_bit(l.open, (u.pos - 1)::int) = 1)
+        ORDER BY w.notification_id, w.due_at
+        ON CONFLICT DO NOTHING
+        RETURNING 1)
+    SELECT count(*) INTO joined FROM added;
+    IF joined > 0 THEN
+        PERFORM postbell.wake(ARRAY[device.route_no]);
+    END IF;
+END
+$$;
+
+ALTER FUNCTION postbell.device_joins(device postbell.devices) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text DEFAULT NULL::text, name text DEFAULT NULL::text, kind text DEFAULT NULL::text, platform text DEFAULT NULL::text, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+#variable_conflict use_variable
+DECLARE
+    tenant  text := postbell.session_tenant();
+    reading timestamptz := clock_timestamp();
+    device  postbell.devices;
+    former  postbell.devices;
+    fresh   boolean := false;
+    changed boolean;
+BEGIN
+    IF provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN
+        PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
+    END IF;
+    IF (provider = 'apns') <> (environment IS NOT NULL) OR environment NOT IN ('production', 'sandbox') THEN
+        PERFORM postbell.refuse('device.environment', 'environment is production or sandbox for apns, and absent elsewhere');
+    END IF;
+    IF provider = 'apns' THEN
+        token := lower(token);
+    END IF;
+    IF token IS NULL OR octet_length(token) > 1024 OR token !~ (CASE provider WHEN 'apns' THEN '^([0-9a-f]{2}){8,}$' ELSE '^[!-~]{8,}$' END) THEN
+        PERFORM postbell.refuse('device.token', 'the push token is not one of this provider');
+    END IF;
+    IF principal_id IS NULL OR principal_id !~ '^[!-~]{1,200}$' OR client_device_id IS NULL OR client_device_id !~ '^[!-~]{1,200}$'
+       OR app IS NULL OR app !~ '^[A-Za-z0-9._-]{1,255}$' OR octet_length(name) > 200 OR octet_length(platform) > 100
+       OR octet_length(device_ref) > 200 OR octet_length(session_ref) > 200
+       OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface') THEN
+        PERFORM postbell.refuse('device.invalid', 'principal, client device id, app, name, kind, platform or reference out of range');
+    END IF;
+    PERFORM postbell.tenant_number(tenant);
+    -- registrations of one principal, and of one token, one after the other: the join below relies on it
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.principal ' || tenant || ' ' || principal_id, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.token ' || token, 0));
+
+    FOR former IN SELECT d.* FROM postbell.devices d
+            WHERE d.token = token AND d.provider = provider AND d.environment IS NOT DISTINCT FROM environment
+              AND (d.tenant_id, d.principal_id, d.client_device_id) <> (tenant, principal_id, client_device_id)
+            FOR NO KEY UPDATE LOOP
+        UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading WHERE d.device_no = former.device_no;
+        PERFORM postbell.device_event(former, 'device.push_token_invalidated', former.token_seq::text, '{"reason": "token_moved"}');
+    END LOOP;
+
+    SELECT d.* INTO device FROM postbell.devices d
+        WHERE d.tenant_id = tenant AND d.principal_id = principal_id AND d.client_device_id = client_device_id FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        fresh := true;
+        INSERT INTO postbell.devices AS d (id, tenant_id, principal_id, client_device_id, provider, environment, app, route_no)
+            VALUES (postbell.uuid7(reading), tenant, principal_id, client_device_id, provider, environment, app,
+                    postbell.route_number(provider, environment, app))
+            RETURNING d.* INTO device;
+    ELSIF device.status = 'revoked' AND device.disabled_reason = 'erased' THEN
+        PERFORM postbell.refuse('device.revoked', 'this device was revoked for good');
+    END IF;
+    changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
+    UPDATE postbell.devices d SET
+        provider = provider, environment = environment, app = app, route_no = postbell.route_number(provider, environment, app),
+        token = token, token_registered_at = reading, fingerprint = postbell.token_fingerprint(token),
+        token_seq = d.token_seq + CASE WHEN d.token IS DISTINCT FROM token THEN 1 ELSE 0 END,
+        push_token_updated_at = CASE WHEN d.token IS DISTINCT FROM token THEN reading ELSE d.push_token_updated_at END,
+        push_token_invalidated_at = NULL, failure_count = CASE WHEN d.token IS DISTINCT FROM token THEN 0 ELSE d.failure_count END,
+        success_due_at = '-infinity', status = 'active', disabled_reason = NULL,
+        name = coalesce(name, d.name), kind = coalesce(kind, d.kind), platform = coalesce(platform, d.platform),
+        device_ref = coalesce(device_ref, d.device_ref), session_ref = coalesce(session_ref, d.session_ref),
+        last_seen_at = reading, updated_at = reading
+        WHERE d.device_no = device.device_no RETURNING d.* INTO device;
+    IF fresh THEN
+        PERFORM postbell.device_event(device, 'device.registered', device.token_seq::text);
+    ELSIF changed THEN
+        PERFORM postbell.device_event(device, 'device.push_token_updated', device.token_seq::text);
+    END IF;
+    PERFORM postbell.device_joins(device);
+    device_id := device.id;
+    device_status := device.status;
+    token_fingerprint := postbell.fingerprint_text(device.fingerprint);
+END
+$_$;
+
+ALTER FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text DEFAULT '{}'::text, subject text DEFAULT NULL::text, thread text DEFAULT NULL::text, tenant_id text DEFAULT NULL::text, device_id uuid DEFAULT NULL::uuid, except_device_id uuid DEFAULT NULL::uuid, urgency text DEFAULT NULL::text, collapse_key text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, silent boolean DEFAULT false, badge integer DEFAULT NULL::integer) RETURNS uuid
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+    made uuid;
+BEGIN
+    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
+        urgency, collapse_key, not_before, expires_at, silent, badge)
+    VALUES (coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload, device_id,
+        except_device_id, urgency, collapse_key, not_before, expires_at, silent, badge)
+    ON CONFLICT DO NOTHING
+    RETURNING o.id INTO made;
+    IF expires_at <= clock_timestamp() THEN
+        RETURN NULL;
+    END IF;
+    RETURN made;
+END
+$$;
+
+ALTER FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.fingerprint_text(fingerprint integer) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT pg_catalog.string_agg(pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> shift) & 31) + 1, 1), '' ORDER BY shift DESC)
+    FROM pg_catalog.generate_series(0, 25, 5) shift
+$$;
+
+ALTER FUNCTION postbell.fingerprint_text(fingerprint integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    reading  timestamptz := clock_timestamp();
+    kind     postbell.kinds;
+    accepts  boolean;
+BEGIN
+    IF NEW.principal_id IS NULL OR NEW.principal_id !~ '^[!-~]{1,200}$' OR NEW.dedupe_key IS NULL OR NEW.dedupe_key !~ '^[!-~]{1,200}$'
+       OR NEW.subject !~ '^[!-~]{1,200}$' OR NEW.thread !~ '^[!-~]{1,200}$' OR NEW.collapse_key !~ '^[!-~]{1,200}$' THEN
+        PERFORM postbell.refuse('notification.invalid',
+            'principal_id and dedupe_key are required; they, subject, thread and collapse_key are 1 to 200 printable ASCII characters');
+    END IF;
+    SELECT k.* INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
+    IF NOT FOUND THEN
+        PERFORM postbell.refuse('notification.unknown_kind', 'kind "'
+            || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END || '" is not in the catalog');
+    END IF;
+    SELECT s.value = 'on' INTO accepts FROM postbell.settings s WHERE s.name = 'enqueue';
+    IF NOT kind.enabled OR NOT accepts THEN
+        PERFORM nextval('postbell.discarded_notifications');
+        RETURN NULL;
+    END IF;
+    IF kind.producers IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM pg_roles r WHERE r.rolname = ANY (kind.producers) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER')) THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'kind "' || kind.name || '" is limited to certain producer roles');
+    END IF;
+    IF NEW.payload IS NULL THEN
+        NEW.payload := '{}';
+    END IF;
+
+    NEW.id := postbell.uuid7(reading);
+    NEW.created_at := reading;
+    NEW.planned_at := greatest(coalesce(NEW.not_before, reading + kind.grace), reading);
+    NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
+    NEW.kind_no := kind.kind_no;
+    NEW.tenant_no := postbell.tenant_number(NEW.tenant_id);
+    NEW.urgency := coalesce(NEW.urgency, kind.urgency);
+    NEW.silent := coalesce(NEW.silent, false);
+    NEW.collapse_key := coalesce(NEW.collapse_key,
+        CASE kind.collapse WHEN 'dedupe_key' THEN NEW.dedupe_key WHEN 'thread' THEN NEW.thread WHEN 'subject' THEN NEW.subject END);
+    IF NEW.urgency NOT IN ('urgent', 'bulk') THEN
+        PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
+    END IF;
+
+    -- Unknown and foreign devices are told apart from nothing: both are unknown.
+    NEW.device_no := NULL;
+    NEW.except_device_no := NULL;
+    IF NEW.device_id IS NOT NULL THEN
+        SELECT d.device_no INTO NEW.device_no FROM postbell.devices d
+            WHERE d.id = NEW.device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
+        IF NEW.device_no IS NULL THEN
+            PERFORM postbell.refuse('device.unknown', 'the addressed device is not one of this principal');
+        END IF;
+    END IF;
+    IF NEW.except_device_id IS NOT NULL THEN
+        SELECT d.device_no INTO NEW.except_device_no FROM postbell.devices d
+            WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
+    END IF;
+
+    NEW.routes := '{}';
+    IF NEW.expires_at > reading THEN
+        SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes FROM postbell.devices d
+            WHERE d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id AND d.token IS NOT NULL AND d.status = 'active'
+              AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
+              AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
+              AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
+    END IF;
+    RETURN NEW;
+END
+$_$;
+
+ALTER FUNCTION postbell.outbox_defaults() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.outbox_enqueue() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    bad   record;
+    woken smallint[];
+BEGIN
+    SELECT k.name, f.code, f.key INTO bad FROM new_rows n JOIN postbell.kinds k ON k.kind_no = n.kind_no
+        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys) f
+        WHERE f.code IS NOT NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
+    END IF;
+    WITH queued AS (
+        -- one row per route; what waits for a device is due when the waiting ends
+        INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
+        SELECT CASE WHEN r.route_no = 0
+                    THEN least(greatest(n.planned_at, n.created_at + (SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = n.kind_no)), n.expires_at)
+                    ELSE n.planned_at END,
+               n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
+        FROM new_rows n CROSS JOIN LATERAL unnest(n.routes) r(route_no)
+        ORDER BY n.id
+        RETURNING route_no),
+    expired AS (
+        -- the deadline had already passed: an end at once, and no work
+        INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
+        SELECT n.id, n.tenant_no, 'expired', 'expired' FROM new_rows n WHERE n.routes = '{}')
+    SELECT array_agg(DISTINCT q.route_no) INTO woken FROM queued q;
+    PERFORM postbell.wake(woken);
+    RETURN NULL;
+END
+$$;
+
+ALTER FUNCTION postbell.outbox_enqueue() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.outcome_name(code smallint) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT ('{delivered,unregistered,rejected,retry,throttled,misconfigured,unknown,skipped}'::text[])[code + 1]
+$$;
+
+ALTER FUNCTION postbell.outcome_name(code smallint) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    parsed json;
+    seen   text[] := '{}';
+    name   text;
+    value  json;
+BEGIN
+    IF octet_length(payload) > (CASE presentation WHEN 'raw' THEN 16384 ELSE 8192 END) THEN
+        code := 'notification.too_large';
+        RETURN;
+    END IF;
+    BEGIN
+        -- through jsonb also: it refuses what json lets pass (unpaired surrogates, \u0000)
+        PERFORM payload::jsonb;
+        parsed := payload::json;
+    EXCEPTION WHEN OTHERS THEN
+        code := 'notification.payload_syntax';
+        RETURN;
+    END;
+    IF json_typeof(parsed) <> 'object' THEN
+        code := 'notification.payload_syntax';
+        RETURN;
+    END IF;
+    FOR name, value IN SELECT e.key, e.value FROM json_each(parsed) e LOOP
+        key := CASE WHEN name ~ '^[A-Za-z0-9_.-]{1,64}$' THEN name ELSE '?' END;
+        IF name = ANY (seen) THEN                      -- twice the same key: two readers may read two values
+            code := 'notification.payload_key';
+            RETURN;
+        END IF;
+        seen := seen || name;
+        IF presentation = 'raw' THEN
+            IF name NOT IN ('apns', 'fcm') THEN
+                code := 'notification.payload_key';
+                RETURN;
+            ELSIF json_typeof(value) <> 'object' THEN
+                code := 'notification.payload_type';
+                RETURN;
+            END IF;
+        ELSIF NOT keys ? name THEN
+            code := 'notification.payload_key';
+            RETURN;
+        ELSIF NOT postbell.payload_value_fits(keys -> name, value) THEN
+            code := 'notification.payload_type';
+            RETURN;
+        END IF;
+    END LOOP;
+    key := NULL;
+    IF presentation = 'raw' THEN
+        IF seen = '{}' THEN
+            code := 'notification.payload_key';
+        END IF;
+        RETURN;
+    END IF;
+    SELECT k.key INTO key FROM jsonb_each(keys) k WHERE (k.value ->> 'required')::boolean AND k.key <> ALL (seen) ORDER BY k.key LIMIT 1;
+    IF FOUND THEN
+        code := 'notification.payload_key';
+    END IF;
+END
+$_$;
+
+ALTER FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.payload_type(declared text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE STRICT
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    part text[];
+BEGIN
+    part := regexp_match(declared, '^(uuid|int|slug|code|timestamp|bool)([!?])$');
+    IF part IS NOT NULL THEN
+        RETURN jsonb_build_object('type', part[1], 'required', part[2] = '!');
+    END IF;
+    part := regexp_match(declared, '^enum\(([A-Za-z0-9._-]{1,100}(?:,[A-Za-z0-9._-]{1,100}){0,63})\)([!?])$');
+    IF part IS NOT NULL THEN
+        RETURN jsonb_build_object('type', 'enum', 'required', part[2] = '!', 'values', to_jsonb(string_to_array(part[1], ',')));
+    END IF;
+    part := regexp_match(declared, '^text\(([1-9][0-9]{0,2}|1000)\)([!?])$');
+    IF part IS NOT NULL THEN
+        RETURN jsonb_build_object('type', 'text', 'required', part[2] = '!', 'length', part[1]::int);
+    END IF;
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.payload_type(declared text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.payload_value_fits(declared jsonb, value json) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    form text := json_typeof(value);
+    content text := value #>> '{}';
+    type text := declared ->> 'type';
+BEGIN
+    IF type = 'int' THEN
+        RETURN form = 'number' AND content ~ '^-?[0-9]{1,18}$';
+    END IF;
+    IF type = 'bool' THEN
+        RETURN form = 'boolean';
+    END IF;
+    IF form <> 'string' THEN
+        RETURN false;
+    END IF;
+    RETURN CASE type
+        WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
+        WHEN 'slug' THEN content ~ '^[a-z0-9._-]{1,100}$'
+        WHEN 'code' THEN content ~ '^[a-z0-9._-]{1,64}(/[a-z0-9._-]{1,64})?:[A-Za-z0-9._-]{1,100}$'
+        WHEN 'enum' THEN (declared -> 'values') ? content
+        WHEN 'timestamp' THEN content ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
+        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
+        ELSE false
+    END;
+END
+$_$;
+
+ALTER FUNCTION postbell.payload_value_fits(declared jsonb, value json) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.reader_tenant() RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    IF nullif(current_setting('postbell.tenant_id', true), '') IS NULL
+       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER) THEN
+        RETURN NULL;
+    END IF;
+    RETURN postbell.session_tenant();
+END
+$$;
+
+ALTER FUNCTION postbell.reader_tenant() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.reader_tenant_no() RETURNS integer
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT CASE WHEN postbell.reader_tenant() IS NOT NULL
+                THEN coalesce((SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = postbell.reader_tenant()), -1) END
+$$;
+
+ALTER FUNCTION postbell.reader_tenant_no() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) RETURNS SETOF record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    lease   postbell.leases;
+    counted int;
+BEGIN
+    FOR lease IN
+        WITH lapsed AS MATERIALIZED (
+            SELECT l.batch FROM postbell.leases l WHERE l.until < now() ORDER BY l.until LIMIT lease_limit FOR UPDATE SKIP LOCKED)
+        DELETE FROM postbell.leases l WHERE l.batch = ANY (ARRAY(SELECT x.batch FROM lapsed x)) RETURNING l.*
+    LOOP
+        counted := (recover.healthy_since < lease.claimed_at)::int;
+        INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, worker_no, route_no, attempt, outcome, final, late, reason)
+            SELECT postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no, lease.route_no,
+                   lease.attempts[t.pos], 6, false, false, 'lease_lost'
+            FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
+            WHERE get_bit(lease.open, t.pos - 1) = 1
+              AND NOT EXISTS (SELECT 1 FROM postbell.deliveries d
+                              WHERE d.notification_id = lease.ids[t.pos] AND d.device_no = t.dev AND d.batch = lease.batch
+                                AND d.id >= postbell.uuid_floor(lease.claimed_at - interval '1 day'))
+            ON CONFLICT DO NOTHING;
+        GET DIAGNOSTICS unknowns = ROW_COUNT;
+        WITH held AS MATERIALIZED (
+            SELECT u.*, cardinality(lease.ids) = 1 AND u.crashes + counted >= recover.max_crashes AS aside
+            FROM unnest(lease.ids, lease.tenants, lease.urgencies, lease.attempts, lease.crashes, lease.cursors)
+                WITH ORDINALITY u(id, tenant_no, urgency, attempt, crashes, cursor, pos)
+            WHERE get_bit(lease.open, (u.pos - 1)::int) = 1),
+        aside AS (
+            INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
+            SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes' FROM held h WHERE h.aside RETURNING 1),
+        back AS (
+            INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+            SELECT now(), h.id, h.cursor, h.tenant_no, lease.route_no, least(h.crashes + counted, recover.max_crashes), h.urgency,
+                   greatest(h.attempt - 1, 0), true
+            FROM held h WHERE NOT h.aside ORDER BY h.id
+            ON CONFLICT DO NOTHING RETURNING 1)
+        SELECT (SELECT count(*) FROM back), (SELECT count(*) FROM aside) INTO items, set_aside;
+        batch := lease.batch;
+        route_no := lease.route_no;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+ALTER FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.refuse(code text, detail text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    RAISE EXCEPTION USING MESSAGE = code || ': ' || detail, ERRCODE = CASE code
+        WHEN 'notification.unknown_kind' THEN 'PB001'
+        WHEN 'notification.payload_key' THEN 'PB002'
+        WHEN 'notification.payload_type' THEN 'PB003'
+        WHEN 'notification.too_large' THEN 'PB004'
+        WHEN 'notification.not_permitted' THEN 'PB005'
+        WHEN 'notification.invalid' THEN 'PB006'
+        WHEN 'notification.payload_syntax' THEN 'PB007'
+        WHEN 'device.unknown' THEN 'PB101'
+        WHEN 'device.token' THEN 'PB102'
+        WHEN 'device.environment' THEN 'PB103'
+        WHEN 'device.provider' THEN 'PB104'
+        WHEN 'device.invalid' THEN 'PB105'
+        WHEN 'device.revoked' THEN 'PB106'
+        WHEN 'kind.invalid' THEN 'PB201'
+        ELSE 'PB000' END;
+END
+$$;
+
+ALTER FUNCTION postbell.refuse(code text, detail text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.route_number(provider text, environment text, app text) RETURNS smallint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+    number smallint;
+BEGIN
+    LOOP
+        SELECT r.route_no INTO number FROM postbell.routes r
+            WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app;
+        IF number IS NOT NULL THEN
+            RETURN number;
+        END IF;
+        INSERT INTO postbell.routes AS r (provider, environment, app) VALUES (provider, environment, app)
+            ON CONFLICT DO NOTHING RETURNING r.route_no INTO number;
+        IF number IS NOT NULL THEN
+            RETURN number;
+        END IF;
+    END LOOP;
+END
+$$;
+
+ALTER FUNCTION postbell.route_number(provider text, environment text, app text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.session_tenant() RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    tenant text := coalesce(nullif(current_setting('postbell.tenant_id', true), ''), 'default');
+BEGIN
+    IF EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
+       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND r.tenant_id = tenant) THEN
+        RAISE EXCEPTION USING ERRCODE = 'PB005', MESSAGE = 'notification.not_permitted: this login may not act for that tenant';
+    END IF;
+    RETURN tenant;
+END
+$$;
+
+ALTER FUNCTION postbell.session_tenant() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.status_rank(status text) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT CASE status WHEN 'failed' THEN 5 WHEN 'expired' THEN 4 WHEN 'cancelled' THEN 3 WHEN 'superseded' THEN 2 ELSE 1 END
+$$;
+
+ALTER FUNCTION postbell.status_rank(status text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    reading timestamptz := clock_timestamp();
+BEGIN
+    IF tenant IS DISTINCT FROM postbell.session_tenant() AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
+    END IF;
+    IF subject IS NULL OR subject !~ '^[!-~]{1,200}$' THEN
+        PERFORM postbell.refuse('notification.invalid', 'subject must be 1 to 200 printable ASCII characters');
+    END IF;
+    INSERT INTO postbell.supersessions (id, at, tenant_id, subject)
+        VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
+END
+$_$;
+
+ALTER FUNCTION postbell.supersede(tenant text, subject text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.target_status(outcome smallint, reason text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN outcome IN (2, 3, 4, 5, 6) THEN 'failed'
+                WHEN outcome = 7 AND reason = 'expired' THEN 'expired'
+                WHEN outcome = 7 AND reason IN ('cancelled', 'erased') THEN 'cancelled'
+                WHEN outcome = 7 AND reason IN ('superseded', 'seen', 'no_access') THEN 'superseded'
+                ELSE 'dispatched' END
+$$;
+
+ALTER FUNCTION postbell.target_status(outcome smallint, reason text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.tenant_number(tenant text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    found_no int;
+BEGIN
+    SELECT t.tenant_no INTO found_no FROM postbell.tenants t WHERE t.tenant_id = tenant;
+    IF found_no IS NULL THEN
+        IF tenant IS NULL OR tenant !~ '^[!-~]{1,63}$' THEN
+            RAISE EXCEPTION USING ERRCODE = 'PB006', MESSAGE = 'notification.invalid: tenant_id must be 1 to 63 printable ASCII characters';
+        END IF;
+        INSERT INTO postbell.tenants AS t (tenant_id) VALUES (tenant)
+            ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id RETURNING t.tenant_no INTO found_no;
+    END IF;
+    RETURN found_no;
+END
+$_$;
+
+ALTER FUNCTION postbell.tenant_number(tenant text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS integer
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4), 'hex'))::bit(32)::int & 1073741823
+    FROM postbell.secrets s WHERE s.name = 'fingerprint'
+$$;
+
+ALTER FUNCTION postbell.token_fingerprint(token text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.uuid7(at timestamp with time zone DEFAULT clock_timestamp()) RETURNS uuid
+    LANGUAGE sql PARALLEL SAFE
+    AS $$
+    SELECT pg_catalog.encode(
+        pg_catalog.int8send(((us / 1000) << 16) | 28672 | ((us % 1000) * 4096 / 1000))
+            || pg_catalog.substring(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 9), 'hex')::uuid
+    FROM (SELECT (pg_catalog.date_part('epoch', at) * 1000000)::bigint AS us) AS instant
+$$;
+
+ALTER FUNCTION postbell.uuid7(at timestamp with time zone) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.uuid_floor(at timestamp with time zone) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT pg_catalog.encode(
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) || '\x0000000000000000'::bytea,
+        'hex')::uuid
+$$;
+
+ALTER FUNCTION postbell.uuid_floor(at timestamp with time zone) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.wake(woken smallint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    route smallint;
+BEGIN
+    FOREACH route IN ARRAY coalesce(woken, '{}') LOOP
+        IF pg_try_advisory_lock_shared(postbell.awake_class(), route) THEN
+            PERFORM pg_advisory_unlock_shared(postbell.awake_class(), route);
+            PERFORM pg_notify('postbell', '');
+        END IF;
+    END LOOP;
+END
+$$;
+
+ALTER FUNCTION postbell.wake(woken smallint[]) OWNER TO postbell_owner;
+
+CREATE TABLE postbell.deliveries (
+    id uuid NOT NULL,
+    notification_id uuid NOT NULL,
+    batch uuid NOT NULL,
+    device_no bigint NOT NULL,
+    attempted_at timestamp with time zone,
+    retry_at timestamp with time zone,
+    tenant_no integer NOT NULL,
+    worker_no integer,
+    answer_us integer,
+    token_seq integer,
+    route_no smallint NOT NULL,
+    attempt smallint NOT NULL,
+    outcome smallint NOT NULL,
+    provider_status smallint,
+    final boolean NOT NULL,
+    late boolean NOT NULL,
+    reason text,
+    provider_id text,
+    topic text
+)
+PARTITION BY RANGE (id);
+
+ALTER TABLE ONLY postbell.deliveries FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.deliveries OWNER TO postbell_owner;
+
+CREATE TABLE postbell.deliveries_default (
+    id uuid NOT NULL,
+    notification_id uuid NOT NULL,
+    batch uuid NOT NULL,
+    device_no bigint NOT NULL,
+    attempted_at timestamp with time zone,
+    retry_at timestamp with time zone,
+    tenant_no integer NOT NULL,
+    worker_no integer,
+    answer_us integer,
+    token_seq integer,
+    route_no smallint NOT NULL,
+    attempt smallint NOT NULL,
+    outcome smallint NOT NULL,
+    provider_status smallint,
+    final boolean NOT NULL,
+    late boolean NOT NULL,
+    reason text,
+    provider_id text,
+    topic text
+);
+
+ALTER TABLE postbell.deliveries_default OWNER TO postbell_owner;
+
+ALTER TABLE postbell.devices ALTER COLUMN device_no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postbell.devices_device_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE SEQUENCE postbell.discarded_notifications
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER TABLE postbell.discarded_notifications OWNER TO postbell_owner;
+
+CREATE TABLE postbell.events (
+    id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    tenant_id text NOT NULL,
+    name text NOT NULL,
+    key text NOT NULL,
+    principal_id text,
+    device_id uuid,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+ALTER TABLE ONLY postbell.events FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.events OWNER TO postbell_owner;
+
+CREATE TABLE postbell.leases (
+    batch uuid NOT NULL,
+    owner uuid NOT NULL,
+    claimed_at timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL,
+    route_no smallint NOT NULL,
+    ids uuid[] NOT NULL,
+    tenants integer[] NOT NULL,
+    urgencies smallint[] NOT NULL,
+    attempts smallint[] NOT NULL,
+    crashes smallint[] NOT NULL,
+    cursors bigint[] NOT NULL,
+    t_pos smallint[] NOT NULL,
+    t_dev bigint[] NOT NULL,
+    open bit varying NOT NULL
+);
+ALTER TABLE ONLY postbell.leases ALTER COLUMN ids SET STORAGE EXTERNAL;
+ALTER TABLE ONLY postbell.leases ALTER COLUMN tenants SET STORAGE EXTERNAL;
+ALTER TABLE ONLY postbell.leases ALTER COLUMN urgencies SET STORAGE EXTERNAL;
+ALTER TABLE ONLY postbell.leases ALTER COLUMN attempts SET STORAGE EXTERNAL;
+ALTER TABLE ONLY postbell.leases ALTER COLUMN crashes SET STORAGE EXTERNAL;
+ALTER TABLE ONLY postbell.leases ALTER COLUMN cursors SET STORAGE EXTERNAL;
+ALTER TABLE ONLY postbell.leases ALTER COLUMN t_pos SET STORAGE EXTERNAL;
+ALTER TABLE ONLY postbell.leases ALTER COLUMN t_dev SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY postbell.leases FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.leases OWNER TO postbell_owner;
+
+CREATE TABLE postbell.routes (
+    route_no smallint NOT NULL,
+    provider text NOT NULL,
+    environment text,
+    app text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE postbell.routes OWNER TO postbell_owner;
+
+CREATE TABLE postbell.workers (
+    worker_no integer NOT NULL,
+    owner uuid NOT NULL,
+    name text NOT NULL,
+    version text NOT NULL,
+    routes smallint[] DEFAULT '{}'::smallint[] NOT NULL,
+    lanes jsonb DEFAULT '{}'::jsonb NOT NULL,
+    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    stopped_at timestamp with time zone
+);
+
+ALTER TABLE postbell.workers OWNER TO postbell_owner;
+
+CREATE VIEW postbell.in_flight WITH (security_invoker='true') AS
+ SELECT l.batch,
+    l.route_no,
+    r.provider,
+    r.environment,
+    r.app,
+    w.name AS worker,
+    l.claimed_at,
+    l.until AS claimed_until,
+    cardinality(l.ids) AS claimed,
+    bit_count((l.open)::"bit") AS open
+   FROM ((postbell.leases l
+     LEFT JOIN postbell.routes r USING (route_no))
+     LEFT JOIN postbell.workers w ON ((w.owner = l.owner)));
+
+ALTER TABLE postbell.in_flight OWNER TO postbell_owner;
+
+CREATE TABLE postbell.kinds (
+    kind_no integer NOT NULL,
+    name text NOT NULL,
+    revision integer NOT NULL,
+    current boolean DEFAULT true NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    presentation text NOT NULL,
+    payload jsonb NOT NULL,
+    payload_keys jsonb NOT NULL,
+    content jsonb NOT NULL,
+    apps text[],
+    producers name[],
+    urgency text NOT NULL,
+    priority smallint NOT NULL,
+    push_type text NOT NULL,
+    grace interval NOT NULL,
+    wait_for_device interval NOT NULL,
+    max_age interval NOT NULL,
+    provider_ttl interval,
+    retry text,
+    collapse text NOT NULL,
+    interruption_level text,
+    category text,
+    sound text,
+    group_by_thread boolean NOT NULL,
+    mutable_content boolean NOT NULL,
+    ends_when_seen boolean NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE postbell.kinds OWNER TO postbell_owner;
+
+ALTER TABLE postbell.kinds ALTER COLUMN kind_no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postbell.kinds_kind_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE postbell.tenants (
+    tenant_no integer NOT NULL,
+    tenant_id text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE postbell.tenants OWNER TO postbell_owner;
+
+CREATE VIEW postbell.ledger WITH (security_invoker='true') AS
+ SELECT d.id,
+    t.tenant_id,
+    d.notification_id,
+    d.device_no,
+    v.id AS device_id,
+    v.name AS device_name,
+    v.kind AS device_kind,
+    r.provider,
+    r.environment,
+    COALESCE(d.topic, r.app) AS topic,
+    d.route_no,
+    d.batch,
+    d.attempt,
+    postbell.outcome_name(d.outcome) AS outcome,
+    d.final,
+    d.late,
+    d.retry_at,
+    d.provider_status,
+        CASE
+            WHEN (d.outcome <> 7) THEN d.reason
+            ELSE NULL::text
+        END AS provider_reason,
+        CASE
+            WHEN (d.outcome = 7) THEN d.reason
+            ELSE NULL::text
+        END AS skip_reason,
+        CASE
+            WHEN (d.provider_status IS NOT NULL) THEN COALESCE(d.provider_id,
+            CASE
+                WHEN (r.provider = 'apns'::text) THEN (d.notification_id)::text
+                ELSE NULL::text
+            END)
+            ELSE NULL::text
+        END AS provider_id,
+        CASE
+            WHEN (v.token_seq = d.token_seq) THEN postbell.fingerprint_text(v.fingerprint)
+            ELSE ( SELECT (e.detail ->> 'fingerprint'::text)
+               FROM postbell.events e
+              WHERE (e.key = ANY (ARRAY[((('device.registered:'::text || d.device_no) || ':'::text) || d.token_seq), ((('device.push_token_updated:'::text || d.device_no) || ':'::text) || d.token_seq)]))
+             LIMIT 1)
+        END AS token_fingerprint,
+    w.name AS worker,
+    d.attempted_at,
+    (d.attempted_at + ((d.answer_us)::double precision * '00:00:00.000001'::interval)) AS answered_at
+   FROM ((((postbell.deliveries d
+     LEFT JOIN postbell.tenants t ON ((t.tenant_no = d.tenant_no)))
+     LEFT JOIN postbell.routes r ON ((r.route_no = d.route_no)))
+     LEFT JOIN postbell.devices v ON ((v.device_no = d.device_no)))
+     LEFT JOIN postbell.workers w ON ((w.worker_no = d.worker_no)));
+
+ALTER TABLE postbell.ledger OWNER TO postbell_owner;
+
+CREATE TABLE postbell.outbox (
+    id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    planned_at timestamp with time zone NOT NULL,
+    not_before timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    kind_no integer NOT NULL,
+    tenant_no integer NOT NULL,
+    device_no bigint,
+    except_device_no bigint,
+    badge integer,
+    silent boolean DEFAULT false NOT NULL,
+    tenant_id text DEFAULT COALESCE(NULLIF(current_setting('postbell.tenant_id'::text, true), ''::text), 'default'::text) NOT NULL,
+    principal_id text NOT NULL,
+    kind text NOT NULL,
+    dedupe_key text NOT NULL,
+    subject text,
+    thread text,
+    collapse_key text,
+    urgency text NOT NULL,
+    device_id uuid,
+    except_device_id uuid,
+    routes smallint[] NOT NULL,
+    payload text DEFAULT '{}'::text NOT NULL
+);
+
+ALTER TABLE ONLY postbell.outbox FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.outbox OWNER TO postbell_owner;
+
+CREATE TABLE postbell.queue (
+    due_at timestamp with time zone NOT NULL,
+    notification_id uuid NOT NULL,
+    after_device bigint DEFAULT 0 NOT NULL,
+    tenant_no integer NOT NULL,
+    route_no smallint NOT NULL,
+    crashes smallint DEFAULT 0 NOT NULL,
+    urgency smallint NOT NULL,
+    attempt smallint DEFAULT 0 NOT NULL,
+    prior boolean DEFAULT false NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000', autovacuum_vacuum_cost_delay='0');
+
+ALTER TABLE ONLY postbell.queue FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.queue OWNER TO postbell_owner;
+
+CREATE TABLE postbell.settlements (
+    seq bigint NOT NULL,
+    notification_id uuid NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    tenant_no integer NOT NULL,
+    route_no smallint,
+    status text NOT NULL,
+    reason text NOT NULL
+);
+
+ALTER TABLE ONLY postbell.settlements FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.settlements OWNER TO postbell_owner;
+
+CREATE VIEW postbell.target_ends WITH (security_invoker='true') AS
+ SELECT DISTINCT ON (d.notification_id, d.device_no) d.notification_id,
+    d.device_no,
+    d.route_no,
+    d.id,
+    d.outcome,
+    d.reason,
+    postbell.target_status(d.outcome, d.reason) AS status
+   FROM postbell.deliveries d
+  WHERE (d.final AND (NOT ((d.outcome = 6) AND (EXISTS ( SELECT 1
+           FROM postbell.deliveries t
+          WHERE ((t.notification_id = d.notification_id) AND (t.device_no = d.device_no) AND (t.batch = d.batch) AND t.late AND t.final))))))
+  ORDER BY d.notification_id, d.device_no, d.id;
+
+ALTER TABLE postbell.target_ends OWNER TO postbell_owner;
+
+CREATE VIEW postbell.notifications WITH (security_invoker='true') AS
+ SELECT o.id,
+    o.tenant_id,
+    o.principal_id,
+    o.kind,
+    o.dedupe_key,
+    o.subject,
+    o.thread,
+    o.urgency,
+    o.created_at,
+    o.planned_at,
+    o.expires_at,
+    COALESCE(whole.status,
+        CASE
+            WHEN (place.place IS NOT NULL) THEN 'pending'::text
+            ELSE NULL::text
+        END, worst.status, 'dispatched'::text) AS status,
+    COALESCE(whole.reason,
+        CASE
+            WHEN (place.place IS NULL) THEN worst.reason
+            ELSE NULL::text
+        END) AS reason,
+    place.place,
+    place.next_attempt_at,
+    place.claimed_by,
+    place.claimed_until,
+        CASE
+            WHEN ((whole.status IS NOT NULL) OR (place.place IS NULL)) THEN GREATEST(whole.at, worst.at, counts.last_at)
+            ELSE NULL::timestamp with time zone
+        END AS settled_at,
+    counts.attempts,
+    counts.delivered,
+    counts.unregistered,
+    counts.rejected,
+    counts.retried,
+    counts.unknown,
+    counts.skipped
+   FROM ((((postbell.outbox o
+     LEFT JOIN LATERAL ( SELECT s.status,
+            s.reason,
+            s.at
+           FROM postbell.settlements s
+          WHERE ((s.notification_id = o.id) AND (s.route_no IS NULL))
+          ORDER BY s.seq
+         LIMIT 1) whole ON (true))
+     LEFT JOIN LATERAL ( SELECT p.place,
+            p.next_attempt_at,
+            p.claimed_by,
+            p.claimed_until
+           FROM ( SELECT 'lease'::text AS place,
+                    NULL::timestamp with time zone AS next_attempt_at,
+                    l.owner AS claimed_by,
+                    l.until AS claimed_until
+                   FROM postbell.leases l,
+                    LATERAL unnest(l.ids) WITH ORDINALITY u(id, pos)
+                  WHERE ((u.id = o.id) AND (get_bit((l.open)::"bit", ((u.pos - 1))::integer) = 1))
+                UNION ALL
+                 SELECT 'queue'::text,
+                    q.due_at,
+                    NULL::uuid,
+                    NULL::timestamp with time zone
+                   FROM postbell.queue q
+                  WHERE (q.notification_id = o.id)) p
+          ORDER BY p.place, p.next_attempt_at
+         LIMIT 1) place ON (true))
+     LEFT JOIN LATERAL ( SELECT e.status,
+            e.reason,
+            e.at
+           FROM ( SELECT s.status,
+                    s.reason,
+                    s.at
+                   FROM postbell.settlements s
+                  WHERE ((s.notification_id = o.id) AND (s.route_no IS NOT NULL))
+                UNION ALL
+                 SELECT t.status,
+                        CASE
+                            WHEN (t.outcome <> 0) THEN COALESCE(t.reason, postbell.outcome_name(t.outcome))
+                            ELSE NULL::text
+                        END AS "case",
+                    NULL::timestamp with time zone
+                   FROM postbell.target_ends t
+                  WHERE (t.notification_id = o.id)) e
+          ORDER BY (postbell.status_rank(e.status)) DESC, e.reason NULLS FIRST
+         LIMIT 1) worst ON (true))
+     CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE (d.outcome <> 7)) AS attempts,
+            count(*) FILTER (WHERE (d.outcome = 0)) AS delivered,
+            count(*) FILTER (WHERE (d.outcome = 1)) AS unregistered,
+            count(*) FILTER (WHERE (d.outcome = 2)) AS rejected,
+            count(*) FILTER (WHERE (d.outcome = ANY (ARRAY[3, 4, 5]))) AS retried,
+            count(*) FILTER (WHERE (d.outcome = 6)) AS unknown,
+            count(*) FILTER (WHERE (d.outcome = 7)) AS skipped,
+            max((d.attempted_at + ((COALESCE(d.answer_us, 0))::double precision * '00:00:00.000001'::interval))) AS last_at
+           FROM postbell.deliveries d
+          WHERE (d.notification_id = o.id)) counts);
+
+ALTER TABLE postbell.notifications OWNER TO postbell_owner;
+
+CREATE VIEW postbell.places WITH (security_invoker='true') AS
+ SELECT q.notification_id,
+    q.route_no,
+    'queue'::text AS place,
+    q.due_at AS at,
+    NULL::uuid AS batch,
+    NULL::uuid AS owner,
+    q.attempt,
+    q.crashes
+   FROM postbell.queue q
+UNION ALL
+ SELECT u.id AS notification_id,
+    l.route_no,
+    'lease'::text AS place,
+    l.until AS at,
+    l.batch,
+    l.owner,
+    u.attempt,
+    u.crashes
+   FROM postbell.leases l,
+    LATERAL UNNEST(l.ids, l.attempts, l.crashes) WITH ORDINALITY u(id, attempt, crashes, pos)
+  WHERE (get_bit((l.open)::"bit", ((u.pos - 1))::integer) = 1);
+
+ALTER TABLE postbell.places OWNER TO postbell_owner;
+
+CREATE VIEW postbell.queue_depth WITH (security_invoker='true') AS
+ SELECT q.route_no,
+    r.provider,
+    r.environment,
+    r.app,
+        CASE q.urgency
+            WHEN 0 THEN 'urgent'::text
+            ELSE 'bulk'::text
+        END AS urgency,
+    count(*) AS waiting,
+    count(*) FILTER (WHERE (q.due_at <= now())) AS due,
+    min(q.due_at) AS oldest_due_at,
+    count(*) FILTER (WHERE (q.crashes > 0)) AS crashed
+   FROM (postbell.queue q
+     LEFT JOIN postbell.routes r USING (route_no))
+  GROUP BY q.route_no, r.provider, r.environment, r.app, q.urgency;
+
+ALTER TABLE postbell.queue_depth OWNER TO postbell_owner;
+
+CREATE TABLE postbell.role_tenants (
+    role_name name NOT NULL,
+    tenant_id text NOT NULL
+);
+
+ALTER TABLE postbell.role_tenants OWNER TO postbell_owner;
+
+ALTER TABLE postbell.routes ALTER COLUMN route_no ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME postbell.routes_route_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE postbell.schema_migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    applied_by text DEFAULT SESSION_USER NOT NULL
+);
+
+ALTER TABLE postbell.schema_migrations OWNER TO postbell_owner;
+
+CREATE TABLE postbell.secrets (
+    name text NOT NULL,
+    value bytea NOT NULL
+);
+
+ALTER TABLE postbell.secrets OWNER TO postbell_owner;
+
+CREATE TABLE postbell.settings (
+    name text NOT NULL,
+    value text NOT NULL
+);
+
+ALTER TABLE postbell.settings OWNER TO postbell_owner;
+
+ALTER TABLE postbell.settlements ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postbell.settlements_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE postbell.supersessions (
+    id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    tenant_id text NOT NULL,
+    subject text NOT NULL
+);
+
+ALTER TABLE ONLY postbell.supersessions FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.supersessions OWNER TO postbell_owner;
+
+ALTER TABLE postbell.tenants ALTER COLUMN tenant_no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postbell.tenants_tenant_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+ALTER TABLE postbell.workers ALTER COLUMN worker_no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postbell.workers_worker_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+ALTER TABLE ONLY postbell.deliveries ATTACH PARTITION postbell.deliveries_default DEFAULT;
+
+ALTER TABLE ONLY postbell.deliveries
+    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postbell.deliveries_default
+    ADD CONSTRAINT deliveries_default_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postbell.devices
+    ADD CONSTRAINT devices_id_key UNIQUE (id);
+
+ALTER TABLE ONLY postbell.devices
+    ADD CONSTRAINT devices_pkey PRIMARY KEY (device_no);
+
+ALTER TABLE ONLY postbell.devices
+    ADD CONSTRAINT devices_tenant_id_principal_id_client_device_id_key UNIQUE (tenant_id, principal_id, client_device_id);
+
+ALTER TABLE ONLY postbell.events
+    ADD CONSTRAINT events_key_key UNIQUE (key);
+
+ALTER TABLE ONLY postbell.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postbell.kinds
+    ADD CONSTRAINT kinds_name_revision_key UNIQUE (name, revision);
+
+ALTER TABLE ONLY postbell.kinds
+    ADD CONSTRAINT kinds_pkey PRIMARY KEY (kind_no);
+
+ALTER TABLE ONLY postbell.leases
+    ADD CONSTRAINT leases_pkey PRIMARY KEY (batch);
+
+ALTER TABLE ONLY postbell.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postbell.outbox
+    ADD CONSTRAINT outbox_tenant_id_dedupe_key_key UNIQUE (tenant_id, dedupe_key);
+
+ALTER TABLE ONLY postbell.queue
+    ADD CONSTRAINT queue_pkey PRIMARY KEY (notification_id, route_no);
+
+ALTER TABLE ONLY postbell.role_tenants
+    ADD CONSTRAINT role_tenants_pkey PRIMARY KEY (role_name, tenant_id);
+
+ALTER TABLE ONLY postbell.routes
+    ADD CONSTRAINT routes_pkey PRIMARY KEY (route_no);
+
+ALTER TABLE ONLY postbell.routes
+    ADD CONSTRAINT routes_provider_environment_app_key UNIQUE NULLS NOT DISTINCT (provider, environment, app);
+
+ALTER TABLE ONLY postbell.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY postbell.secrets
+    ADD CONSTRAINT secrets_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY postbell.settings
+    ADD CONSTRAINT settings_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY postbell.settlements
+    ADD CONSTRAINT settlements_pkey PRIMARY KEY (seq);
+
+ALTER TABLE ONLY postbell.supersessions
+    ADD CONSTRAINT supersessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postbell.tenants
+    ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_no);
+
+ALTER TABLE ONLY postbell.tenants
+    ADD CONSTRAINT tenants_tenant_id_key UNIQUE (tenant_id);
+
+ALTER TABLE ONLY postbell.workers
+    ADD CONSTRAINT workers_owner_key UNIQUE (owner);
+
+ALTER TABLE ONLY postbell.workers
+    ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_no);
+
+CREATE INDEX deliveries_notification ON ONLY postbell.deliveries USING btree (notification_id);
+
+CREATE INDEX deliveries_default_notification_id_idx ON postbell.deliveries_default USING btree (notification_id);
+
+CREATE INDEX devices_live ON postbell.devices USING btree (tenant_id, principal_id, route_no, device_no) INCLUDE (token, token_seq, success_due_at, muted_kinds) WHERE ((token IS NOT NULL) AND (status = 'active'::text));
+
+CREATE UNIQUE INDEX devices_token ON postbell.devices USING btree (token, provider, environment) NULLS NOT DISTINCT WHERE (token IS NOT NULL);
+
+CREATE INDEX events_tenant ON postbell.events USING btree (tenant_id, id);
+
+CREATE UNIQUE INDEX kinds_current ON postbell.kinds USING btree (name) WHERE current;
+
+CREATE INDEX outbox_principal ON postbell.outbox USING btree (tenant_id, principal_id, id);
+
+CREATE INDEX queue_due ON postbell.queue USING btree (route_no, crashes, urgency, tenant_no, due_at, notification_id);
+
+CREATE INDEX settlements_notification ON postbell.settlements USING btree (notification_id, seq);
+
+CREATE INDEX settlements_whole ON postbell.settlements USING btree (notification_id) WHERE (route_no IS NULL);
+
+CREATE INDEX supersessions_subject ON postbell.supersessions USING btree (tenant_id, subject, at DESC);
+
+ALTER INDEX postbell.deliveries_notification ATTACH PARTITION postbell.deliveries_default_notification_id_idx;
+
+ALTER INDEX postbell.deliveries_pkey ATTACH PARTITION postbell.deliveries_default_pkey;
+
+CREATE TRIGGER outbox_defaults BEFORE INSERT ON postbell.outbox FOR EACH ROW EXECUTE FUNCTION postbell.outbox_defaults();
+
+CREATE TRIGGER outbox_enqueue AFTER INSERT ON postbell.outbox REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION postbell.outbox_enqueue();
+
+ALTER TABLE postbell.deliveries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.devices ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY dispatcher_all ON postbell.deliveries TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+CREATE POLICY dispatcher_all ON postbell.devices TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+CREATE POLICY dispatcher_all ON postbell.leases TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+CREATE POLICY dispatcher_all ON postbell.outbox TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+CREATE POLICY dispatcher_all ON postbell.queue TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+CREATE POLICY dispatcher_all ON postbell.settlements TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+CREATE POLICY dispatcher_all ON postbell.supersessions TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+ALTER TABLE postbell.events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.leases ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.outbox ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY owner_all ON postbell.deliveries TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.devices TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.events TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.leases TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.outbox TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.queue TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.settlements TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.supersessions TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY producer_ids ON postbell.outbox FOR SELECT TO postbell_producer USING ((tenant_id = ( SELECT postbell.session_tenant() AS session_tenant)));
+
+CREATE POLICY producer_insert ON postbell.outbox FOR INSERT TO postbell_producer WITH CHECK ((tenant_id = ( SELECT postbell.session_tenant() AS session_tenant)));
+
+ALTER TABLE postbell.queue ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY reader_batches ON postbell.leases FOR SELECT TO postbell_reader USING (true);
+
+CREATE POLICY reader_tenant ON postbell.deliveries FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no))));
+
+CREATE POLICY reader_tenant ON postbell.devices FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
+CREATE POLICY reader_tenant ON postbell.events FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
+CREATE POLICY reader_tenant ON postbell.outbox FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
+CREATE POLICY reader_tenant ON postbell.queue FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no))));
+
+CREATE POLICY reader_tenant ON postbell.settlements FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no))));
+
+CREATE POLICY reader_tenant ON postbell.supersessions FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
+ALTER TABLE postbell.settlements ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.supersessions ENABLE ROW LEVEL SECURITY;
+
+GRANT USAGE ON SCHEMA postbell TO postbell_producer;
+GRANT USAGE ON SCHEMA postbell TO postbell_registrar;
+GRANT USAGE ON SCHEMA postbell TO postbell_dispatcher;
+GRANT USAGE ON SCHEMA postbell TO postbell_reader;
+GRANT USAGE ON SCHEMA postbell TO postbell_operator;
+
+REVOKE ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.audit_scope(since timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.audit_scope(since timestamp with time zone) TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.audit_scope(since timestamp with time zone) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.awake_class() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.awake_class() TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) TO postbell_dispatcher;
+
+GRANT SELECT(device_no) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(device_no) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(id) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(id) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(token_registered_at) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(token_registered_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(success_due_at) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(success_due_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(last_success_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(last_seen_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(push_token_updated_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(push_token_invalidated_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(created_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(updated_at) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(token_seq) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(token_seq) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(fingerprint) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(failure_count) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(route_no) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(route_no) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(tenant_id) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(tenant_id) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(principal_id) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(principal_id) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(client_device_id) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(provider) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(environment) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(app) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(app) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(token) ON TABLE postbell.devices TO postbell_dispatcher;
+
+GRANT SELECT(status) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(status) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(disabled_reason) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(muted_kinds) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(muted_kinds) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(name) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(kind) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(platform) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(device_ref) ON TABLE postbell.devices TO postbell_reader;
+
+GRANT SELECT(session_ref) ON TABLE postbell.devices TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.device_joins(device postbell.devices) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) TO postbell_registrar;
+
+REVOKE ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.outbox_defaults() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.outbox_enqueue() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.outcome_name(code smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, value json) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.reader_tenant_no() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.reader_tenant_no() TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.route_number(provider text, environment text, app text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.session_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.session_tenant() TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.status_rank(status text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.status_rank(status text) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.supersede(tenant text, subject text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.supersede(tenant text, subject text) TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.tenant_number(tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.token_fingerprint(token text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.wake(woken smallint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.wake(woken smallint[]) TO postbell_dispatcher;
+
+GRANT SELECT,INSERT ON TABLE postbell.deliveries TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.deliveries TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.events TO postbell_reader;
+
+GRANT SELECT,INSERT,DELETE ON TABLE postbell.leases TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.leases TO postbell_reader;
+
+GRANT UPDATE(until) ON TABLE postbell.leases TO postbell_dispatcher;
+
+GRANT UPDATE(open) ON TABLE postbell.leases TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.routes TO postbell_reader;
+
+GRANT SELECT,INSERT ON TABLE postbell.workers TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.workers TO postbell_reader;
+
+GRANT UPDATE(name) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(version) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(routes) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(lanes) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(heartbeat_at) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(stopped_at) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.in_flight TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.kinds TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.kinds TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.tenants TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.tenants TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.ledger TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.outbox TO postbell_dispatcher;
+
+GRANT SELECT(id) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(id) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT SELECT(created_at) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT SELECT(planned_at) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(not_before) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(not_before) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(expires_at) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(expires_at) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT SELECT(kind_no) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT SELECT(tenant_no) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT SELECT(device_no) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT SELECT(except_device_no) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(badge) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(badge) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(silent) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(silent) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(tenant_id) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(tenant_id) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(principal_id) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(principal_id) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(kind) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(kind) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(dedupe_key) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(dedupe_key) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(subject) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(subject) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(thread) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(thread) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(collapse_key) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(collapse_key) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(urgency) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(urgency) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(device_id) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(device_id) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(except_device_id) ON TABLE postbell.outbox TO postbell_producer;
+GRANT SELECT(except_device_id) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT SELECT(routes) ON TABLE postbell.outbox TO postbell_reader;
+
+GRANT INSERT(payload) ON TABLE postbell.outbox TO postbell_producer;
+
+GRANT SELECT,INSERT,DELETE ON TABLE postbell.queue TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.queue TO postbell_reader;
+
+GRANT UPDATE(attempt) ON TABLE postbell.queue TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.settlements TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.settlements TO postbell_reader;
+
+GRANT INSERT(notification_id) ON TABLE postbell.settlements TO postbell_dispatcher;
+
+GRANT INSERT(tenant_no) ON TABLE postbell.settlements TO postbell_dispatcher;
+
+GRANT INSERT(route_no) ON TABLE postbell.settlements TO postbell_dispatcher;
+
+GRANT INSERT(status) ON TABLE postbell.settlements TO postbell_dispatcher;
+
+GRANT INSERT(reason) ON TABLE postbell.settlements TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.target_ends TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.notifications TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.places TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.places TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.queue_depth TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.schema_migrations TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.schema_migrations TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.settings TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.settings TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.supersessions TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.supersessions TO postbell_reader;
