@@ -17,8 +17,10 @@ CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '
     WITH place AS MATERIALIZED (SELECT * FROM postbell.places),
     recent AS MATERIALIZED (SELECT o.id, o.routes FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
     -- a minute of slack: the worker's ids follow the database's clock, not exactly
-    sent AS MATERIALIZED (SELECT d.* FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute'))
-    SELECT 'two_places', p.notification_id, 'route ' || p.route_no || ': ' || string_agg(p.place || coalesce(' ' || p.batch, ''), ', ')
+    sent AS MATERIALIZED (SELECT d.* FROM postbell.deliveries d
+        WHERE d.id >= postbell.uuid_floor(since - interval '1 minute'))
+    SELECT 'two_places', p.notification_id, 'route ' || p.route_no || ': ' || string_agg(p.place || coalesce(' ' ||
+        p.batch, ''), ', ')
         FROM place p GROUP BY p.notification_id, p.route_no HAVING count(*) > 1
     UNION ALL SELECT 'orphan', p.notification_id, p.place || ' without its notification'
         FROM place p WHERE NOT EXISTS (SELECT 1 FROM postbell.outbox o WHERE o.id = p.notification_id)
@@ -30,37 +32,49 @@ CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '
           AND NOT EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = r.id AND d.final)
     -- one of the routes it was queued for is gone without an end
     UNION ALL SELECT 'lost_route', x.id, 'route ' || x.route_no || ': no place, no final ledger row, no settlement'
-        FROM (SELECT r.id, u.route_no FROM recent r CROSS JOIN LATERAL unnest(r.routes) u(route_no) WHERE u.route_no <> 0) x
+        FROM (SELECT r.id, u.route_no FROM recent r CROSS JOIN LATERAL unnest(r.routes) u(route_no)
+            WHERE u.route_no <> 0) x
         WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.id AND p.route_no = x.route_no)
-          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s WHERE s.notification_id = x.id AND coalesce(s.route_no, x.route_no) = x.route_no)
+          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s WHERE s.notification_id = x.id AND
+              coalesce(s.route_no, x.route_no) = x.route_no)
           AND NOT EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = x.id AND d.route_no = x.route_no AND d.final)
     -- it was tried, and then nobody went on
-    UNION ALL SELECT 'unfinished', x.notification_id, 'route ' || x.route_no || ': ledger rows, none final, no place, no settlement'
+    UNION ALL SELECT 'unfinished', x.notification_id, 'route ' || x.route_no ||
+        ': ledger rows, none final, no place, no settlement'
         FROM (SELECT d.notification_id, d.route_no FROM sent d GROUP BY 1, 2 HAVING NOT bool_or(d.final)) x
-        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.notification_id AND p.route_no = x.route_no)
+        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.notification_id AND
+            p.route_no = x.route_no)
           AND NOT EXISTS (SELECT 1 FROM postbell.settlements s
-                          WHERE s.notification_id = x.notification_id AND coalesce(s.route_no, x.route_no) = x.route_no)
+                          WHERE s.notification_id = x.notification_id AND coalesce(s.route_no,
+                              x.route_no) = x.route_no)
     -- a fresh row with a history would be sent again to devices that are done
-    UNION ALL SELECT 'history_forgotten', q.notification_id, 'route ' || q.route_no || ': not prior, but the ledger has rows'
+    UNION ALL SELECT 'history_forgotten', q.notification_id, 'route ' || q.route_no ||
+        ': not prior, but the ledger has rows'
         FROM postbell.queue q WHERE NOT q.prior
           AND EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = q.notification_id AND d.route_no = q.route_no)
     UNION ALL SELECT 'lease_shape', NULL, 'batch ' || l.batch
         FROM postbell.leases l
-        WHERE length(l.open) <> cardinality(l.ids) OR cardinality(l.tenants) <> cardinality(l.ids) OR cardinality(l.urgencies) <> cardinality(l.ids)
+        WHERE length(l.open) <> cardinality(l.ids) OR cardinality(l.tenants) <> cardinality(l.ids) OR
+            cardinality(l.urgencies) <> cardinality(l.ids)
            OR cardinality(l.attempts) <> cardinality(l.ids) OR cardinality(l.crashes) <> cardinality(l.ids)
-           OR cardinality(l.cursors) <> cardinality(l.ids) OR cardinality(l.t_pos) <> cardinality(l.t_dev) OR bit_count(l.open) = 0
-    UNION ALL SELECT 'not_recovered', NULL, 'batch ' || l.batch || ' lapsed at ' || l.until FROM postbell.leases l WHERE l.until < now() - grace
+           OR cardinality(l.cursors) <> cardinality(l.ids) OR cardinality(l.t_pos) <> cardinality(l.t_dev) OR
+               bit_count(l.open) = 0
+    UNION ALL SELECT 'not_recovered', NULL, 'batch ' || l.batch || ' lapsed at ' || l.until FROM postbell.leases l
+        WHERE l.until < now() - grace
     UNION ALL SELECT 'default_partition', d.notification_id, 'ledger row ' || d.id FROM postbell.deliveries_default d
     -- two on-time final rows for one target of one batch
     UNION ALL SELECT 'two_ends', d.notification_id, 'device ' || d.device_no || ', batch ' || d.batch
         FROM sent d WHERE d.final AND NOT d.late GROUP BY d.notification_id, d.device_no, d.batch HAVING count(*) > 1
     -- delivered twice with nothing that explains it
     UNION ALL SELECT 'twice_delivered', d.notification_id, 'device ' || d.device_no
-        FROM sent d WHERE d.outcome = 0 GROUP BY d.notification_id, d.device_no HAVING count(*) > 1 AND NOT bool_or(d.late)
-          AND NOT EXISTS (SELECT 1 FROM sent u WHERE u.notification_id = d.notification_id AND u.device_no = d.device_no AND u.outcome = 6)
+        FROM sent d WHERE d.outcome = 0 GROUP BY d.notification_id, d.device_no HAVING count(*) > 1 AND
+            NOT bool_or(d.late)
+          AND NOT EXISTS (SELECT 1 FROM sent u WHERE u.notification_id = d.notification_id AND
+              u.device_no = d.device_no AND u.outcome = 6)
     -- a live token of a device that says it has none to give
     UNION ALL SELECT 'device_shape', NULL, 'device ' || d.device_no
-        FROM postbell.devices d WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0)) OR (d.status = 'disabled' AND d.token IS NOT NULL)
+        FROM postbell.devices d WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0)) OR
+            (d.status = 'disabled' AND d.token IS NOT NULL)
 $$;
 
 ALTER FUNCTION postbell.audit(since timestamp with time zone, grace interval) OWNER TO postbell_owner;
@@ -72,7 +86,8 @@ CREATE FUNCTION postbell.audit_scope(since timestamp with time zone DEFAULT (now
     SELECT (SELECT count(*) FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
            (SELECT count(*) FROM postbell.queue),
            (SELECT coalesce(sum(bit_count(l.open)), 0)::bigint FROM postbell.leases l),
-           (SELECT count(*) FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')),
+           (SELECT count(*) FROM postbell.deliveries d
+               WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')),
            (SELECT count(*) FROM postbell.settlements),
            (SELECT count(*) FROM postbell.devices)
 $$;
@@ -104,8 +119,10 @@ BEGIN
         leaf := 'deliveries_' || to_char(day, 'YYYYMMDD');
         IF to_regclass('postbell.' || leaf) IS NULL THEN
             EXECUTE format('CREATE TABLE postbell.%I (LIKE postbell.deliveries INCLUDING ALL)', leaf);
-            EXECUTE format('ALTER TABLE postbell.deliveries ATTACH PARTITION postbell.%I FOR VALUES FROM (%L) TO (%L)', leaf,
-                postbell.uuid_floor(day::timestamp AT TIME ZONE 'UTC'), postbell.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
+            EXECUTE format(
+                'ALTER TABLE postbell.deliveries ATTACH PARTITION postbell.%I FOR VALUES FROM (%L) TO (%L)', leaf,
+                postbell.uuid_floor(day::timestamp AT TIME ZONE 'UTC'),
+                    postbell.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
             made := made + 1;
         END IF;
     END LOOP;
@@ -131,22 +148,26 @@ DECLARE
     number   int;
 BEGIN
     IF define_kind.name IS NULL OR define_kind.name !~ '^[a-z][a-z0-9_.-]{0,99}$' THEN
-        PERFORM postbell.refuse('kind.invalid', 'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
+        PERFORM postbell.refuse('kind.invalid',
+            'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
     END IF;
     IF define_kind.presentation NOT IN ('template', 'raw') THEN
         PERFORM postbell.refuse('kind.invalid', 'presentation must be template or raw');
     END IF;
-    IF define_kind.presentation = 'raw' AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}') THEN
+    IF define_kind.presentation = 'raw' AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR
+        define_kind.payload <> '{}') THEN
         PERFORM postbell.refuse('kind.invalid', 'a raw kind names its producer roles and declares no payload');
     END IF;
-    FOR entry IN SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts FROM jsonb_each(define_kind.payload) p LOOP
+    FOR entry IN SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
+        FROM jsonb_each(define_kind.payload) p LOOP
         IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.parts IS NULL THEN
             PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" has no known type');
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
     IF jsonb_typeof(define_kind.content) <> 'object'
-       OR EXISTS (SELECT 1 FROM jsonb_object_keys(define_kind.content) k WHERE k NOT IN ('title', 'subtitle', 'body', 'container')) THEN
+       OR EXISTS (SELECT 1 FROM jsonb_object_keys(define_kind.content) k WHERE k NOT IN ('title', 'subtitle', 'body',
+           'container')) THEN
         PERFORM postbell.refuse('kind.invalid', 'content is an object of title, subtitle, body and container');
     END IF;
     FOR entry IN SELECT c.key, c.value FROM jsonb_each(define_kind.content) c LOOP
@@ -161,27 +182,33 @@ BEGIN
             END IF;
             FOR used IN SELECT m[1] FROM regexp_matches(template, '\{([^{}]+)\}', 'g') m LOOP
                 IF NOT compiled ? used THEN
-                    PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
+                    PERFORM postbell.refuse('kind.invalid',
+                        'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
                 END IF;
             END LOOP;
         END IF;
     END LOOP;
-    IF define_kind.presentation = 'template' AND NOT define_kind.content ?| ARRAY['title', 'body'] AND define_kind.push_type = 'alert' THEN
+    IF define_kind.presentation = 'template' AND NOT define_kind.content ?| ARRAY['title', 'body'] AND
+        define_kind.push_type = 'alert' THEN
         PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
     END IF;
-    IF define_kind.push_type NOT IN ('alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm', 'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
+    IF define_kind.push_type NOT IN ('alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
+        'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown push type');
     END IF;
-    IF define_kind.priority NOT IN (1, 5, 10) OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
+    IF define_kind.priority NOT IN (1, 5, 10) OR (define_kind.push_type = 'background' AND define_kind.priority > 5)
+        THEN
         PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
     END IF;
-    IF define_kind.urgency NOT IN ('urgent', 'bulk') OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')
+    IF define_kind.urgency NOT IN ('urgent', 'bulk') OR define_kind.collapse NOT IN ('dedupe_key', 'thread',
+        'subject', 'none')
        OR define_kind.interruption_level NOT IN ('passive', 'active', 'time-sensitive', 'critical') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown urgency, collapse rule or interruption level');
     END IF;
     IF define_kind.grace NOT BETWEEN '0' AND '1 h' OR define_kind.wait_for_device NOT BETWEEN '0' AND '24 h'
        OR define_kind.max_age NOT BETWEEN '1 s' AND '30 d' OR define_kind.provider_ttl NOT BETWEEN '0' AND '28 d' THEN
-        PERFORM postbell.refuse('kind.invalid', 'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
+        PERFORM postbell.refuse('kind.invalid',
+            'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
     END IF;
     IF define_kind.retry !~ '^[0-9]+(ms|s|m|h|d)((,[0-9]+(ms|s|m|h|d)){0,31}|\.\.[0-9]+(ms|s|m|h|d))$' THEN
         PERFORM postbell.refuse('kind.invalid', 'retry is a list such as 30s,2m or base..cap such as 2s..5m');
@@ -189,26 +216,38 @@ BEGIN
 
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
     SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
-    wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled, define_kind.presentation, define_kind.payload,
-               compiled, define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
-               define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
-               define_kind.retry, define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
-               define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen, previous.created_at);
+    wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
+        define_kind.presentation, define_kind.payload,
+               compiled, define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency,
+                   define_kind.priority,
+               define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age,
+                   define_kind.provider_ttl,
+               define_kind.retry, define_kind.collapse, define_kind.interruption_level, define_kind.category,
+                   define_kind.sound,
+               define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen,
+                   previous.created_at);
     IF previous.kind_no IS NOT NULL THEN
-        UPDATE postbell.kinds k SET enabled = define_kind.enabled WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
+        UPDATE postbell.kinds k SET enabled = define_kind.enabled WHERE k.kind_no = previous.kind_no AND
+            k.enabled <> define_kind.enabled;
         previous.enabled := define_kind.enabled;
         IF previous IS NOT DISTINCT FROM wanted THEN
             RETURN previous.kind_no;
         END IF;
         UPDATE postbell.kinds k SET current = false WHERE k.kind_no = previous.kind_no;
     END IF;
-    INSERT INTO postbell.kinds (name, revision, enabled, presentation, payload, payload_keys, content, apps, producers, urgency, priority,
-        push_type, grace, wait_for_device, max_age, provider_ttl, retry, collapse, interruption_level, category, sound, group_by_thread,
+    INSERT INTO postbell.kinds (name, revision, enabled, presentation, payload, payload_keys, content, apps,
+        producers, urgency, priority,
+        push_type, grace, wait_for_device, max_age, provider_ttl, retry, collapse, interruption_level, category,
+            sound, group_by_thread,
         mutable_content, ends_when_seen)
-    VALUES (define_kind.name, coalesce(previous.revision, 0) + 1, define_kind.enabled, define_kind.presentation, define_kind.payload, compiled,
-        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type,
-        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
-        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound, define_kind.group_by_thread,
+    VALUES (define_kind.name, coalesce(previous.revision, 0) + 1, define_kind.enabled, define_kind.presentation,
+        define_kind.payload, compiled,
+        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
+            define_kind.push_type,
+        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
+            define_kind.retry,
+        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
+            define_kind.group_by_thread,
         define_kind.mutable_content, define_kind.ends_when_seen)
     RETURNING kind_no INTO number;
     RETURN number;
@@ -229,26 +268,32 @@ BEGIN
     FOR effect IN SELECT e.* FROM unnest(device_numbers, sequences, effects, fences, notifications) WITH ORDINALITY
             e(device_no, token_seq, code, fence, notification_id, place) ORDER BY e.device_no, e.place LOOP
         ordinal := effect.place;
-        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no FOR NO KEY UPDATE SKIP LOCKED;
+        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no FOR
+            NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
-            state := CASE WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2 ELSE 0 END;
+            state := CASE WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2
+                ELSE 0 END;
         ELSIF device.token IS NULL OR device.token_seq <> effect.token_seq THEN
             state := 0;
         ELSIF effect.code = 0 THEN
-            UPDATE postbell.devices d SET failure_count = 0, last_success_at = reading, success_due_at = reading + interval '1 day'
+            UPDATE postbell.devices d SET failure_count = 0, last_success_at = reading,
+                success_due_at = reading + interval '1 day'
                 WHERE d.device_no = device.device_no AND (d.failure_count <> 0 OR d.success_due_at <= reading);
             state := FOUND::int;
         ELSIF device.token_registered_at > effect.fence THEN
-            state := 0;                                            -- registered again since: the answer speaks of the old registration
+            -- registered again since: the answer speaks of the old registration
+            state := 0;
         ELSIF effect.code = 2 THEN
-            UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading, status = 'disabled',
+            UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading,
+                status = 'disabled',
                 disabled_reason = coalesce(d.disabled_reason, 'token_invalid')
                 WHERE d.device_no = device.device_no;
             PERFORM postbell.device_event(device, 'device.push_token_invalidated', device.token_seq::text,
                 jsonb_build_object('reason', 'token_invalid', 'notification_id', effect.notification_id));
             state := 1;
         ELSIF effect.code = 1 THEN
-            UPDATE postbell.devices d SET failure_count = d.failure_count + 1, success_due_at = '-infinity' WHERE d.device_no = device.device_no;
+            UPDATE postbell.devices d SET failure_count = d.failure_count + 1, success_due_at = '-infinity'
+                WHERE d.device_no = device.device_no;
             state := 1;
         ELSE
             state := 0;
@@ -303,7 +348,8 @@ CREATE FUNCTION postbell.device_event(device postbell.devices, name text, key te
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, device_id, detail)
-    SELECT postbell.uuid7(reading), reading, device.tenant_id, name, name || ':' || device.device_no || ':' || key, device.principal_id,
+    SELECT postbell.uuid7(reading), reading, device.tenant_id, name, name || ':' || device.device_no || ':' || key,
+        device.principal_id,
            device.id, jsonb_build_object('fingerprint', postbell.fingerprint_text(device.fingerprint)) || detail
     FROM clock_timestamp() reading
     ON CONFLICT DO NOTHING
@@ -323,7 +369,8 @@ BEGIN
         SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, o.planned_at
         FROM (SELECT o.id, o.planned_at FROM postbell.outbox o JOIN postbell.kinds k ON k.kind_no = o.kind_no
               WHERE o.tenant_id = device.tenant_id AND o.principal_id = device.principal_id
-                AND o.id >= postbell.uuid_floor(clock_timestamp() - interval '31 days') AND o.expires_at > clock_timestamp()
+                AND o.id >= postbell.uuid_floor(clock_timestamp() - interval '31 days') AND
+                    o.expires_at > clock_timestamp()
                 AND (o.device_no IS NULL OR o.device_no = device.device_no)
                 AND (o.except_device_no IS NULL OR o.except_device_no <> device.device_no)
                 AND (k.apps IS NULL OR device.app = ANY (k.apps))
@@ -336,11 +383,14 @@ BEGIN
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
         SELECT DISTINCT ON (w.notification_id)
-               CASE WHEN w.route_no = 0 THEN w.planned_at ELSE w.due_at END, w.notification_id, w.tenant_no, device.route_no, w.urgency, true
+               CASE WHEN w.route_no = 0 THEN w.planned_at ELSE w.due_at END, w.notification_id, w.tenant_no,
+                   device.route_no, w.urgency, true
         FROM waiting w
-        WHERE NOT EXISTS (SELECT 1 FROM postbell.queue p WHERE p.notification_id = w.notification_id AND p.route_no = device.route_no)
+        WHERE NOT EXISTS (SELECT 1 FROM postbell.queue p WHERE p.notification_id = w.notification_id AND
+            p.route_no = device.route_no)
           AND NOT EXISTS (SELECT 1 FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
-                          WHERE l.route_no = device.route_no AND u.id = w.notification_id AND get_bit(l.open, (u.pos - 1)::int) = 1)
+                          WHERE l.route_no = device.route_no AND u.id = w.notification_id AND get_bit(l.open,
+                              (u.pos - 1)::int) = 1)
         ORDER BY w.notification_id, w.due_at
         ON CONFLICT DO NOTHING
         RETURNING 1)
@@ -370,19 +420,23 @@ BEGIN
         PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
     END IF;
     IF (provider = 'apns') <> (environment IS NOT NULL) OR environment NOT IN ('production', 'sandbox') THEN
-        PERFORM postbell.refuse('device.environment', 'environment is production or sandbox for apns, and absent elsewhere');
+        PERFORM postbell.refuse('device.environment',
+            'environment is production or sandbox for apns, and absent elsewhere');
     END IF;
     IF provider = 'apns' THEN
         token := lower(token);
     END IF;
-    IF token IS NULL OR octet_length(token) > 1024 OR token !~ (CASE provider WHEN 'apns' THEN '^([0-9a-f]{2}){8,}$' ELSE '^[!-~]{8,}$' END) THEN
+    IF token IS NULL OR octet_length(token) > 1024 OR token !~ (CASE provider WHEN 'apns' THEN '^([0-9a-f]{2}){8,}$'
+        ELSE '^[!-~]{8,}$' END) THEN
         PERFORM postbell.refuse('device.token', 'the push token is not one of this provider');
     END IF;
-    IF principal_id IS NULL OR principal_id !~ '^[!-~]{1,200}$' OR client_device_id IS NULL OR client_device_id !~ '^[!-~]{1,200}$'
+    IF principal_id IS NULL OR principal_id !~ '^[!-~]{1,200}$' OR client_device_id IS NULL OR
+        client_device_id !~ '^[!-~]{1,200}$'
        OR app IS NULL OR app !~ '^[A-Za-z0-9._-]{1,255}$' OR octet_length(name) > 200 OR octet_length(platform) > 100
        OR octet_length(device_ref) > 200 OR octet_length(session_ref) > 200
        OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface') THEN
-        PERFORM postbell.refuse('device.invalid', 'principal, client device id, app, name, kind, platform or reference out of range');
+        PERFORM postbell.refuse('device.invalid',
+            'principal, client device id, app, name, kind, platform or reference out of range');
     END IF;
     PERFORM postbell.tenant_number(tenant);
     -- registrations of one principal, and of one token, one after the other: the join below relies on it
@@ -393,15 +447,19 @@ BEGIN
             WHERE d.token = token AND d.provider = provider AND d.environment IS NOT DISTINCT FROM environment
               AND (d.tenant_id, d.principal_id, d.client_device_id) <> (tenant, principal_id, client_device_id)
             FOR NO KEY UPDATE LOOP
-        UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading WHERE d.device_no = former.device_no;
-        PERFORM postbell.device_event(former, 'device.push_token_invalidated', former.token_seq::text, '{"reason": "token_moved"}');
+        UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading
+            WHERE d.device_no = former.device_no;
+        PERFORM postbell.device_event(former, 'device.push_token_invalidated', former.token_seq::text,
+            '{"reason": "token_moved"}');
     END LOOP;
 
     SELECT d.* INTO device FROM postbell.devices d
-        WHERE d.tenant_id = tenant AND d.principal_id = principal_id AND d.client_device_id = client_device_id FOR NO KEY UPDATE;
+        WHERE d.tenant_id = tenant AND d.principal_id = principal_id AND d.client_device_id = client_device_id FOR
+            NO KEY UPDATE;
     IF NOT FOUND THEN
         fresh := true;
-        INSERT INTO postbell.devices AS d (id, tenant_id, principal_id, client_device_id, provider, environment, app, route_no)
+        INSERT INTO postbell.devices AS d (id, tenant_id, principal_id, client_device_id, provider, environment, app,
+            route_no)
             VALUES (postbell.uuid7(reading), tenant, principal_id, client_device_id, provider, environment, app,
                     postbell.route_number(provider, environment, app))
             RETURNING d.* INTO device;
@@ -410,11 +468,14 @@ BEGIN
     END IF;
     changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
     UPDATE postbell.devices d SET
-        provider = provider, environment = environment, app = app, route_no = postbell.route_number(provider, environment, app),
+        provider = provider, environment = environment, app = app, route_no = postbell.route_number(provider,
+            environment, app),
         token = token, token_registered_at = reading, fingerprint = postbell.token_fingerprint(token),
         token_seq = d.token_seq + CASE WHEN d.token IS DISTINCT FROM token THEN 1 ELSE 0 END,
-        push_token_updated_at = CASE WHEN d.token IS DISTINCT FROM token THEN reading ELSE d.push_token_updated_at END,
-        push_token_invalidated_at = NULL, failure_count = CASE WHEN d.token IS DISTINCT FROM token THEN 0 ELSE d.failure_count END,
+        push_token_updated_at = CASE WHEN d.token IS DISTINCT FROM token THEN reading
+            ELSE d.push_token_updated_at END,
+        push_token_invalidated_at = NULL, failure_count = CASE WHEN d.token IS DISTINCT FROM token THEN 0
+            ELSE d.failure_count END,
         success_due_at = '-infinity', status = 'active', disabled_reason = NULL,
         name = coalesce(name, d.name), kind = coalesce(kind, d.kind), platform = coalesce(platform, d.platform),
         device_ref = coalesce(device_ref, d.device_ref), session_ref = coalesce(session_ref, d.session_ref),
@@ -442,9 +503,11 @@ CREATE FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, 
 DECLARE
     made uuid;
 BEGIN
-    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
+    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id,
+        except_device_id,
         urgency, collapse_key, not_before, expires_at, silent, badge)
-    VALUES (coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload, device_id,
+    VALUES (coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload,
+        device_id,
         except_device_id, urgency, collapse_key, not_before, expires_at, silent, badge)
     ON CONFLICT DO NOTHING
     RETURNING o.id INTO made;
@@ -460,7 +523,8 @@ ALTER FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, p
 CREATE FUNCTION postbell.fingerprint_text(fingerprint integer) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-    SELECT pg_catalog.string_agg(pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> shift) & 31) + 1, 1), '' ORDER BY shift DESC)
+    SELECT pg_catalog.string_agg(pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz',
+        ((fingerprint >> shift) & 31) + 1, 1), '' ORDER BY shift DESC)
     FROM pg_catalog.generate_series(0, 25, 5) shift
 $$;
 
@@ -475,10 +539,12 @@ DECLARE
     kind     postbell.kinds;
     accepts  boolean;
 BEGIN
-    IF NEW.principal_id IS NULL OR NEW.principal_id !~ '^[!-~]{1,200}$' OR NEW.dedupe_key IS NULL OR NEW.dedupe_key !~ '^[!-~]{1,200}$'
-       OR NEW.subject !~ '^[!-~]{1,200}$' OR NEW.thread !~ '^[!-~]{1,200}$' OR NEW.collapse_key !~ '^[!-~]{1,200}$' THEN
+    IF NEW.principal_id IS NULL OR NEW.principal_id !~ '^[!-~]{1,200}$' OR NEW.dedupe_key IS NULL OR
+        NEW.dedupe_key !~ '^[!-~]{1,200}$'
+       OR NEW.subject !~ '^[!-~]{1,200}$' OR NEW.thread !~ '^[!-~]{1,200}$' OR NEW.collapse_key !~ '^[!-~]{1,200}$'
+           THEN
         PERFORM postbell.refuse('notification.invalid',
-            'principal_id and dedupe_key are required; they, subject, thread and collapse_key are 1 to 200 printable ASCII characters');
+            'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
     SELECT k.* INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
@@ -491,8 +557,10 @@ BEGIN
         RETURN NULL;
     END IF;
     IF kind.producers IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM pg_roles r WHERE r.rolname = ANY (kind.producers) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER')) THEN
-        PERFORM postbell.refuse('notification.not_permitted', 'kind "' || kind.name || '" is limited to certain producer roles');
+            SELECT 1 FROM pg_roles r WHERE r.rolname = ANY (kind.producers) AND pg_has_role(SESSION_USER, r.oid,
+                'MEMBER')) THEN
+        PERFORM postbell.refuse('notification.not_permitted',
+            'kind "' || kind.name || '" is limited to certain producer roles');
     END IF;
     IF NEW.payload IS NULL THEN
         NEW.payload := '{}';
@@ -507,7 +575,8 @@ BEGIN
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(NEW.collapse_key,
-        CASE kind.collapse WHEN 'dedupe_key' THEN NEW.dedupe_key WHEN 'thread' THEN NEW.thread WHEN 'subject' THEN NEW.subject END);
+        CASE kind.collapse WHEN 'dedupe_key' THEN NEW.dedupe_key WHEN 'thread' THEN NEW.thread WHEN 'subject'
+            THEN NEW.subject END);
     IF NEW.urgency NOT IN ('urgent', 'bulk') THEN
         PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
     END IF;
@@ -530,7 +599,8 @@ BEGIN
     NEW.routes := '{}';
     IF NEW.expires_at > reading THEN
         SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes FROM postbell.devices d
-            WHERE d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id AND d.token IS NOT NULL AND d.status = 'active'
+            WHERE d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id AND d.token IS NOT NULL AND
+                d.status = 'active'
               AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
               AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
               AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
@@ -559,7 +629,8 @@ BEGIN
         -- one row per route; what waits for a device is due when the waiting ends
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
         SELECT CASE WHEN r.route_no = 0
-                    THEN least(greatest(n.planned_at, n.created_at + (SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = n.kind_no)), n.expires_at)
+                    THEN least(greatest(n.planned_at, n.created_at + (SELECT k.wait_for_device FROM postbell.kinds k
+                        WHERE k.kind_no = n.kind_no)), n.expires_at)
                     ELSE n.planned_at END,
                n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
         FROM new_rows n CROSS JOIN LATERAL unnest(n.routes) r(route_no)
@@ -641,7 +712,8 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    SELECT k.key INTO key FROM jsonb_each(keys) k WHERE (k.value ->> 'required')::boolean AND k.key <> ALL (seen) ORDER BY k.key LIMIT 1;
+    SELECT k.key INTO key FROM jsonb_each(keys) k WHERE (k.value ->> 'required')::boolean AND k.key <> ALL (seen)
+        ORDER BY k.key LIMIT 1;
     IF FOUND THEN
         code := 'notification.payload_key';
     END IF;
@@ -663,7 +735,8 @@ BEGIN
     END IF;
     part := regexp_match(declared, '^enum\(([A-Za-z0-9._-]{1,100}(?:,[A-Za-z0-9._-]{1,100}){0,63})\)([!?])$');
     IF part IS NOT NULL THEN
-        RETURN jsonb_build_object('type', 'enum', 'required', part[2] = '!', 'values', to_jsonb(string_to_array(part[1], ',')));
+        RETURN jsonb_build_object('type', 'enum', 'required', part[2] = '!', 'values',
+            to_jsonb(string_to_array(part[1], ',')));
     END IF;
     part := regexp_match(declared, '^text\(([1-9][0-9]{0,2}|1000)\)([!?])$');
     IF part IS NOT NULL THEN
@@ -698,8 +771,10 @@ BEGIN
         WHEN 'slug' THEN content ~ '^[a-z0-9._-]{1,100}$'
         WHEN 'code' THEN content ~ '^[a-z0-9._-]{1,64}(/[a-z0-9._-]{1,64})?:[A-Za-z0-9._-]{1,100}$'
         WHEN 'enum' THEN (declared -> 'values') ? content
-        WHEN 'timestamp' THEN content ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
-        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
+        WHEN 'timestamp' THEN content ~
+            '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
+        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int AND
+            content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
         ELSE false
     END;
 END
@@ -727,7 +802,8 @@ CREATE FUNCTION postbell.reader_tenant_no() RETURNS integer
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     SELECT CASE WHEN postbell.reader_tenant() IS NOT NULL
-                THEN coalesce((SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = postbell.reader_tenant()), -1) END
+                THEN coalesce((SELECT t.tenant_no FROM postbell.tenants t
+                    WHERE t.tenant_id = postbell.reader_tenant()), -1) END
 $$;
 
 ALTER FUNCTION postbell.reader_tenant_no() OWNER TO postbell_owner;
@@ -743,17 +819,21 @@ DECLARE
 BEGIN
     FOR lease IN
         WITH lapsed AS MATERIALIZED (
-            SELECT l.batch FROM postbell.leases l WHERE l.until < now() ORDER BY l.until LIMIT lease_limit FOR UPDATE SKIP LOCKED)
+            SELECT l.batch FROM postbell.leases l WHERE l.until < now() ORDER BY l.until LIMIT lease_limit FOR
+                UPDATE SKIP LOCKED)
         DELETE FROM postbell.leases l WHERE l.batch = ANY (ARRAY(SELECT x.batch FROM lapsed x)) RETURNING l.*
     LOOP
         counted := (recover.healthy_since < lease.claimed_at)::int;
-        INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, worker_no, route_no, attempt, outcome, final, late, reason)
-            SELECT postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no, lease.route_no,
+        INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, worker_no, route_no,
+            attempt, outcome, final, late, reason)
+            SELECT postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no,
+                lease.route_no,
                    lease.attempts[t.pos], 6, false, false, 'lease_lost'
             FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
             WHERE get_bit(lease.open, t.pos - 1) = 1
               AND NOT EXISTS (SELECT 1 FROM postbell.deliveries d
-                              WHERE d.notification_id = lease.ids[t.pos] AND d.device_no = t.dev AND d.batch = lease.batch
+                              WHERE d.notification_id = lease.ids[t.pos] AND d.device_no = t.dev AND
+                                  d.batch = lease.batch
                                 AND d.id >= postbell.uuid_floor(lease.claimed_at - interval '1 day'))
             ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS unknowns = ROW_COUNT;
@@ -766,8 +846,10 @@ BEGIN
             INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
             SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes' FROM held h WHERE h.aside RETURNING 1),
         back AS (
-            INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
-            SELECT now(), h.id, h.cursor, h.tenant_no, lease.route_no, least(h.crashes + counted, recover.max_crashes), h.urgency,
+            INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency,
+                attempt, prior)
+            SELECT now(), h.id, h.cursor, h.tenant_no, lease.route_no, least(h.crashes + counted,
+                recover.max_crashes), h.urgency,
                    greatest(h.attempt - 1, 0), true
             FROM held h WHERE NOT h.aside ORDER BY h.id
             ON CONFLICT DO NOTHING RETURNING 1)
@@ -840,8 +922,10 @@ DECLARE
     tenant text := coalesce(nullif(current_setting('postbell.tenant_id', true), ''), 'default');
 BEGIN
     IF EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
-       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND r.tenant_id = tenant) THEN
-        RAISE EXCEPTION USING ERRCODE = 'PB005', MESSAGE = 'notification.not_permitted: this login may not act for that tenant';
+       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND
+           r.tenant_id = tenant) THEN
+        RAISE EXCEPTION USING ERRCODE = 'PB005',
+            MESSAGE = 'notification.not_permitted: this login may not act for that tenant';
     END IF;
     RETURN tenant;
 END
@@ -852,7 +936,8 @@ ALTER FUNCTION postbell.session_tenant() OWNER TO postbell_owner;
 CREATE FUNCTION postbell.status_rank(status text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-    SELECT CASE status WHEN 'failed' THEN 5 WHEN 'expired' THEN 4 WHEN 'cancelled' THEN 3 WHEN 'superseded' THEN 2 ELSE 1 END
+    SELECT CASE status WHEN 'failed' THEN 5 WHEN 'expired' THEN 4 WHEN 'cancelled' THEN 3 WHEN 'superseded' THEN 2
+        ELSE 1 END
 $$;
 
 ALTER FUNCTION postbell.status_rank(status text) OWNER TO postbell_owner;
@@ -864,7 +949,8 @@ CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
 DECLARE
     reading timestamptz := clock_timestamp();
 BEGIN
-    IF tenant IS DISTINCT FROM postbell.session_tenant() AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
+    IF tenant IS DISTINCT FROM postbell.session_tenant() AND NOT pg_has_role(SESSION_USER, 'postbell_owner',
+        'MEMBER') THEN
         PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
     END IF;
     IF subject IS NULL OR subject !~ '^[!-~]{1,200}$' THEN
@@ -899,7 +985,8 @@ BEGIN
     SELECT t.tenant_no INTO found_no FROM postbell.tenants t WHERE t.tenant_id = tenant;
     IF found_no IS NULL THEN
         IF tenant IS NULL OR tenant !~ '^[!-~]{1,63}$' THEN
-            RAISE EXCEPTION USING ERRCODE = 'PB006', MESSAGE = 'notification.invalid: tenant_id must be 1 to 63 printable ASCII characters';
+            RAISE EXCEPTION USING ERRCODE = 'PB006',
+                MESSAGE = 'notification.invalid: tenant_id must be 1 to 63 printable ASCII characters';
         END IF;
         INSERT INTO postbell.tenants AS t (tenant_id) VALUES (tenant)
             ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id RETURNING t.tenant_no INTO found_no;
@@ -914,7 +1001,8 @@ CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS integer
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-    SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4), 'hex'))::bit(32)::int & 1073741823
+    SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4),
+        'hex'))::bit(32)::int & 1073741823
     FROM postbell.secrets s WHERE s.name = 'fingerprint'
 $$;
 
@@ -935,7 +1023,8 @@ CREATE FUNCTION postbell.uuid_floor(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) || '\x0000000000000000'::bytea,
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) ||
+            '\x0000000000000000'::bytea,
         'hex')::uuid
 $$;
 

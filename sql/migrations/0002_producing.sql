@@ -7,8 +7,10 @@
 SET LOCAL ROLE postbell_owner;
 
 -- ---------------------------------------------------------------------------------------------------------------------
--- Time-ordered ids (RFC 9562, version 7). The twelve bits after the version hold the fraction of the millisecond, so ids of
--- one millisecond still sort by time; the last eight bytes are those of a random UUID and bring the variant with them.
+-- Time-ordered ids (RFC 9562, version 7). The twelve bits after the version hold the fraction of the millisecond, so
+-- ids of
+-- one millisecond still sort by time; the last eight bytes are those of a random UUID and bring the variant with
+-- them.
 
 CREATE FUNCTION postbell.uuid7(at timestamptz DEFAULT pg_catalog.clock_timestamp()) RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
@@ -22,19 +24,23 @@ $$;
 CREATE FUNCTION postbell.uuid_floor(at timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) || '\x0000000000000000'::bytea,
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) ||
+            '\x0000000000000000'::bytea,
         'hex')::uuid
 $$;
 
--- The tenant of this session: `postbell.tenant_id`, else `default`; a login listed in role_tenants may only name its own.
+-- The tenant of this session: `postbell.tenant_id`, else `default`; a login listed in role_tenants may only name its
+-- own.
 CREATE FUNCTION postbell.session_tenant() RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tenant text := coalesce(nullif(current_setting('postbell.tenant_id', true), ''), 'default');
 BEGIN
     IF EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
-       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND r.tenant_id = tenant) THEN
-        RAISE EXCEPTION USING ERRCODE = 'PB005', MESSAGE = 'notification.not_permitted: this login may not act for that tenant';
+       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND
+           r.tenant_id = tenant) THEN
+        RAISE EXCEPTION USING ERRCODE = 'PB005',
+            MESSAGE = 'notification.not_permitted: this login may not act for that tenant';
     END IF;
     RETURN tenant;
 END
@@ -56,7 +62,8 @@ $$;
 CREATE FUNCTION postbell.reader_tenant_no() RETURNS int
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE WHEN postbell.reader_tenant() IS NOT NULL
-                THEN coalesce((SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = postbell.reader_tenant()), -1) END
+                THEN coalesce((SELECT t.tenant_no FROM postbell.tenants t
+                    WHERE t.tenant_id = postbell.reader_tenant()), -1) END
 $$;
 
 -- Number of a tenant, made where missing.
@@ -68,7 +75,8 @@ BEGIN
     SELECT t.tenant_no INTO found_no FROM postbell.tenants t WHERE t.tenant_id = tenant;
     IF found_no IS NULL THEN
         IF tenant IS NULL OR tenant !~ '^[!-~]{1,63}$' THEN
-            RAISE EXCEPTION USING ERRCODE = 'PB006', MESSAGE = 'notification.invalid: tenant_id must be 1 to 63 printable ASCII characters';
+            RAISE EXCEPTION USING ERRCODE = 'PB006',
+                MESSAGE = 'notification.invalid: tenant_id must be 1 to 63 printable ASCII characters';
         END IF;
         INSERT INTO postbell.tenants AS t (tenant_id) VALUES (tenant)
             ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id RETURNING t.tenant_no INTO found_no;
@@ -80,8 +88,10 @@ $$;
 -- Key of the awake locks: first of the two integers, the route is the second.
 CREATE FUNCTION postbell.awake_class() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1886352482 $$;
 
--- Wakes the workers of these routes: NOTIFY holds a cluster-wide lock through the commit, so only where nobody is awake.
--- An awake worker holds the route's key EXCLUSIVE; a probe takes it SHARED, so probes never mistake each other for a worker.
+-- Wakes the workers of these routes: NOTIFY holds a cluster-wide lock through the commit, so only where nobody is
+-- awake.
+-- An awake worker holds the route's key EXCLUSIVE; a probe takes it SHARED, so probes never mistake each other for a
+-- worker.
 CREATE FUNCTION postbell.wake(woken smallint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -111,7 +121,8 @@ BEGIN
     END IF;
     part := regexp_match(declared, '^enum\(([A-Za-z0-9._-]{1,100}(?:,[A-Za-z0-9._-]{1,100}){0,63})\)([!?])$');
     IF part IS NOT NULL THEN
-        RETURN jsonb_build_object('type', 'enum', 'required', part[2] = '!', 'values', to_jsonb(string_to_array(part[1], ',')));
+        RETURN jsonb_build_object('type', 'enum', 'required', part[2] = '!', 'values',
+            to_jsonb(string_to_array(part[1], ',')));
     END IF;
     part := regexp_match(declared, '^text\(([1-9][0-9]{0,2}|1000)\)([!?])$');
     IF part IS NOT NULL THEN
@@ -143,8 +154,10 @@ BEGIN
         WHEN 'slug' THEN content ~ '^[a-z0-9._-]{1,100}$'
         WHEN 'code' THEN content ~ '^[a-z0-9._-]{1,64}(/[a-z0-9._-]{1,64})?:[A-Za-z0-9._-]{1,100}$'
         WHEN 'enum' THEN (declared -> 'values') ? content
-        WHEN 'timestamp' THEN content ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
-        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
+        WHEN 'timestamp' THEN content ~
+            '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
+        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int AND
+            content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
         ELSE false
     END;
 END
@@ -205,7 +218,8 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    SELECT k.key INTO key FROM jsonb_each(keys) k WHERE (k.value ->> 'required')::boolean AND k.key <> ALL (seen) ORDER BY k.key LIMIT 1;
+    SELECT k.key INTO key FROM jsonb_each(keys) k WHERE (k.value ->> 'required')::boolean AND k.key <> ALL (seen)
+        ORDER BY k.key LIMIT 1;
     IF FOUND THEN
         code := 'notification.payload_key';
     END IF;
@@ -236,7 +250,8 @@ END
 $$;
 
 -- Declares a kind; idempotent. A changed definition becomes a new revision, and rows of the old one still render.
--- Presentations so far: `template` (title, subtitle, body over the closed payload, and the container of identifiers) and `raw`
+-- Presentations so far: `template` (title, subtitle, body over the closed payload, and the container of identifiers)
+-- and `raw`
 -- (the producer's own {"apns": {...}, "fcm": {...}}), which must name the roles that may use it.
 CREATE FUNCTION postbell.define_kind(
     name               text,
@@ -274,22 +289,26 @@ DECLARE
     number   int;
 BEGIN
     IF define_kind.name IS NULL OR define_kind.name !~ '^[a-z][a-z0-9_.-]{0,99}$' THEN
-        PERFORM postbell.refuse('kind.invalid', 'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
+        PERFORM postbell.refuse('kind.invalid',
+            'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
     END IF;
     IF define_kind.presentation NOT IN ('template', 'raw') THEN
         PERFORM postbell.refuse('kind.invalid', 'presentation must be template or raw');
     END IF;
-    IF define_kind.presentation = 'raw' AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}') THEN
+    IF define_kind.presentation = 'raw' AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR
+        define_kind.payload <> '{}') THEN
         PERFORM postbell.refuse('kind.invalid', 'a raw kind names its producer roles and declares no payload');
     END IF;
-    FOR entry IN SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts FROM jsonb_each(define_kind.payload) p LOOP
+    FOR entry IN SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
+        FROM jsonb_each(define_kind.payload) p LOOP
         IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.parts IS NULL THEN
             PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" has no known type');
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
     IF jsonb_typeof(define_kind.content) <> 'object'
-       OR EXISTS (SELECT 1 FROM jsonb_object_keys(define_kind.content) k WHERE k NOT IN ('title', 'subtitle', 'body', 'container')) THEN
+       OR EXISTS (SELECT 1 FROM jsonb_object_keys(define_kind.content) k WHERE k NOT IN ('title', 'subtitle', 'body',
+           'container')) THEN
         PERFORM postbell.refuse('kind.invalid', 'content is an object of title, subtitle, body and container');
     END IF;
     FOR entry IN SELECT c.key, c.value FROM jsonb_each(define_kind.content) c LOOP
@@ -304,27 +323,33 @@ BEGIN
             END IF;
             FOR used IN SELECT m[1] FROM regexp_matches(template, '\{([^{}]+)\}', 'g') m LOOP
                 IF NOT compiled ? used THEN
-                    PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
+                    PERFORM postbell.refuse('kind.invalid',
+                        'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
                 END IF;
             END LOOP;
         END IF;
     END LOOP;
-    IF define_kind.presentation = 'template' AND NOT define_kind.content ?| ARRAY['title', 'body'] AND define_kind.push_type = 'alert' THEN
+    IF define_kind.presentation = 'template' AND NOT define_kind.content ?| ARRAY['title', 'body'] AND
+        define_kind.push_type = 'alert' THEN
         PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
     END IF;
-    IF define_kind.push_type NOT IN ('alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm', 'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
+    IF define_kind.push_type NOT IN ('alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
+        'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown push type');
     END IF;
-    IF define_kind.priority NOT IN (1, 5, 10) OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
+    IF define_kind.priority NOT IN (1, 5, 10) OR (define_kind.push_type = 'background' AND define_kind.priority > 5)
+        THEN
         PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
     END IF;
-    IF define_kind.urgency NOT IN ('urgent', 'bulk') OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')
+    IF define_kind.urgency NOT IN ('urgent', 'bulk') OR define_kind.collapse NOT IN ('dedupe_key', 'thread',
+        'subject', 'none')
        OR define_kind.interruption_level NOT IN ('passive', 'active', 'time-sensitive', 'critical') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown urgency, collapse rule or interruption level');
     END IF;
     IF define_kind.grace NOT BETWEEN '0' AND '1 h' OR define_kind.wait_for_device NOT BETWEEN '0' AND '24 h'
        OR define_kind.max_age NOT BETWEEN '1 s' AND '30 d' OR define_kind.provider_ttl NOT BETWEEN '0' AND '28 d' THEN
-        PERFORM postbell.refuse('kind.invalid', 'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
+        PERFORM postbell.refuse('kind.invalid',
+            'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
     END IF;
     IF define_kind.retry !~ '^[0-9]+(ms|s|m|h|d)((,[0-9]+(ms|s|m|h|d)){0,31}|\.\.[0-9]+(ms|s|m|h|d))$' THEN
         PERFORM postbell.refuse('kind.invalid', 'retry is a list such as 30s,2m or base..cap such as 2s..5m');
@@ -332,26 +357,38 @@ BEGIN
 
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
     SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
-    wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled, define_kind.presentation, define_kind.payload,
-               compiled, define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
-               define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
-               define_kind.retry, define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
-               define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen, previous.created_at);
+    wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
+        define_kind.presentation, define_kind.payload,
+               compiled, define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency,
+                   define_kind.priority,
+               define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age,
+                   define_kind.provider_ttl,
+               define_kind.retry, define_kind.collapse, define_kind.interruption_level, define_kind.category,
+                   define_kind.sound,
+               define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen,
+                   previous.created_at);
     IF previous.kind_no IS NOT NULL THEN
-        UPDATE postbell.kinds k SET enabled = define_kind.enabled WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
+        UPDATE postbell.kinds k SET enabled = define_kind.enabled WHERE k.kind_no = previous.kind_no AND
+            k.enabled <> define_kind.enabled;
         previous.enabled := define_kind.enabled;
         IF previous IS NOT DISTINCT FROM wanted THEN
             RETURN previous.kind_no;
         END IF;
         UPDATE postbell.kinds k SET current = false WHERE k.kind_no = previous.kind_no;
     END IF;
-    INSERT INTO postbell.kinds (name, revision, enabled, presentation, payload, payload_keys, content, apps, producers, urgency, priority,
-        push_type, grace, wait_for_device, max_age, provider_ttl, retry, collapse, interruption_level, category, sound, group_by_thread,
+    INSERT INTO postbell.kinds (name, revision, enabled, presentation, payload, payload_keys, content, apps,
+        producers, urgency, priority,
+        push_type, grace, wait_for_device, max_age, provider_ttl, retry, collapse, interruption_level, category,
+            sound, group_by_thread,
         mutable_content, ends_when_seen)
-    VALUES (define_kind.name, coalesce(previous.revision, 0) + 1, define_kind.enabled, define_kind.presentation, define_kind.payload, compiled,
-        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type,
-        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
-        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound, define_kind.group_by_thread,
+    VALUES (define_kind.name, coalesce(previous.revision, 0) + 1, define_kind.enabled, define_kind.presentation,
+        define_kind.payload, compiled,
+        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
+            define_kind.push_type,
+        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
+            define_kind.retry,
+        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
+            define_kind.group_by_thread,
         define_kind.mutable_content, define_kind.ends_when_seen)
     RETURNING kind_no INTO number;
     RETURN number;
@@ -361,7 +398,8 @@ $$;
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Insert into the outbox
 
--- Before each row: everything that comes from the catalog, and the routes the row will wait for. What is missing or malformed
+-- Before each row: everything that comes from the catalog, and the routes the row will wait for. What is missing or
+-- malformed
 -- is refused here by name, because the server's own NOT NULL and CHECK errors would echo the whole row.
 CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -370,10 +408,12 @@ DECLARE
     kind     postbell.kinds;
     accepts  boolean;
 BEGIN
-    IF NEW.principal_id IS NULL OR NEW.principal_id !~ '^[!-~]{1,200}$' OR NEW.dedupe_key IS NULL OR NEW.dedupe_key !~ '^[!-~]{1,200}$'
-       OR NEW.subject !~ '^[!-~]{1,200}$' OR NEW.thread !~ '^[!-~]{1,200}$' OR NEW.collapse_key !~ '^[!-~]{1,200}$' THEN
+    IF NEW.principal_id IS NULL OR NEW.principal_id !~ '^[!-~]{1,200}$' OR NEW.dedupe_key IS NULL OR
+        NEW.dedupe_key !~ '^[!-~]{1,200}$'
+       OR NEW.subject !~ '^[!-~]{1,200}$' OR NEW.thread !~ '^[!-~]{1,200}$' OR NEW.collapse_key !~ '^[!-~]{1,200}$'
+           THEN
         PERFORM postbell.refuse('notification.invalid',
-            'principal_id and dedupe_key are required; they, subject, thread and collapse_key are 1 to 200 printable ASCII characters');
+            'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
     SELECT k.* INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
@@ -386,8 +426,10 @@ BEGIN
         RETURN NULL;
     END IF;
     IF kind.producers IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM pg_roles r WHERE r.rolname = ANY (kind.producers) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER')) THEN
-        PERFORM postbell.refuse('notification.not_permitted', 'kind "' || kind.name || '" is limited to certain producer roles');
+            SELECT 1 FROM pg_roles r WHERE r.rolname = ANY (kind.producers) AND pg_has_role(SESSION_USER, r.oid,
+                'MEMBER')) THEN
+        PERFORM postbell.refuse('notification.not_permitted',
+            'kind "' || kind.name || '" is limited to certain producer roles');
     END IF;
     IF NEW.payload IS NULL THEN
         NEW.payload := '{}';
@@ -402,7 +444,8 @@ BEGIN
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(NEW.collapse_key,
-        CASE kind.collapse WHEN 'dedupe_key' THEN NEW.dedupe_key WHEN 'thread' THEN NEW.thread WHEN 'subject' THEN NEW.subject END);
+        CASE kind.collapse WHEN 'dedupe_key' THEN NEW.dedupe_key WHEN 'thread' THEN NEW.thread WHEN 'subject'
+            THEN NEW.subject END);
     IF NEW.urgency NOT IN ('urgent', 'bulk') THEN
         PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
     END IF;
@@ -425,7 +468,8 @@ BEGIN
     NEW.routes := '{}';
     IF NEW.expires_at > reading THEN
         SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes FROM postbell.devices d
-            WHERE d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id AND d.token IS NOT NULL AND d.status = 'active'
+            WHERE d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id AND d.token IS NOT NULL AND
+                d.status = 'active'
               AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
               AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
               AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
@@ -451,7 +495,8 @@ BEGIN
         -- one row per route; what waits for a device is due when the waiting ends
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
         SELECT CASE WHEN r.route_no = 0
-                    THEN least(greatest(n.planned_at, n.created_at + (SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = n.kind_no)), n.expires_at)
+                    THEN least(greatest(n.planned_at, n.created_at + (SELECT k.wait_for_device FROM postbell.kinds k
+                        WHERE k.kind_no = n.kind_no)), n.expires_at)
                     ELSE n.planned_at END,
                n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
         FROM new_rows n CROSS JOIN LATERAL unnest(n.routes) r(route_no)
@@ -467,11 +512,13 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER outbox_defaults BEFORE INSERT ON postbell.outbox FOR EACH ROW EXECUTE FUNCTION postbell.outbox_defaults();
+CREATE TRIGGER outbox_defaults BEFORE INSERT ON postbell.outbox FOR
+    EACH ROW EXECUTE FUNCTION postbell.outbox_defaults();
 CREATE TRIGGER outbox_enqueue AFTER INSERT ON postbell.outbox REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION postbell.outbox_enqueue();
 
--- The insert with named arguments. Returns the id, or null where the key exists, the deadline has passed or the kind is off.
+-- The insert with named arguments. Returns the id, or null where the key exists, the deadline has passed or the kind
+-- is off.
 CREATE FUNCTION postbell.enqueue(
     kind             text,
     principal_id     text,
@@ -494,9 +541,11 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     made uuid;
 BEGIN
-    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
+    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id,
+        except_device_id,
         urgency, collapse_key, not_before, expires_at, silent, badge)
-    VALUES (coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload, device_id,
+    VALUES (coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload,
+        device_id,
         except_device_id, urgency, collapse_key, not_before, expires_at, silent, badge)
     ON CONFLICT DO NOTHING
     RETURNING o.id INTO made;
@@ -507,13 +556,15 @@ BEGIN
 END
 $$;
 
--- The subject moved on: one fact, ordered by its clock reading after everything enqueued before it, also if that commits later.
+-- The subject moved on: one fact, ordered by its clock reading after everything enqueued before it, also if that
+-- commits later.
 CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     reading timestamptz := clock_timestamp();
 BEGIN
-    IF tenant IS DISTINCT FROM postbell.session_tenant() AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
+    IF tenant IS DISTINCT FROM postbell.session_tenant() AND NOT pg_has_role(SESSION_USER, 'postbell_owner',
+        'MEMBER') THEN
         PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
     END IF;
     IF subject IS NULL OR subject !~ '^[!-~]{1,200}$' THEN
@@ -526,7 +577,8 @@ $$;
 
 INSERT INTO postbell.settings (name, value) VALUES ('enqueue', 'on');
 INSERT INTO postbell.secrets (name, value) VALUES ('fingerprint',
-    pg_catalog.sha256(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) || pg_catalog.uuid_send(pg_catalog.gen_random_uuid())));
+    pg_catalog.sha256(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) ||
+        pg_catalog.uuid_send(pg_catalog.gen_random_uuid())));
 INSERT INTO postbell.tenants (tenant_id) VALUES ('default');
 INSERT INTO postbell.routes (route_no, provider, environment, app) VALUES (0, 'none', NULL, '');
 

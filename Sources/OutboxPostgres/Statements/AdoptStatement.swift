@@ -1,5 +1,7 @@
-/// Sends back, unsent, the rows of claims whose answer was lost: the worker knows the batch it asked for. The attempt is given
-/// back, no crash is counted and nothing is `unknown`. Repeated with every recovery, because the old backend may commit late.
+/// Sends back, unsent, the rows of claims whose answer was lost: the worker knows the batch it asked for. The
+/// attempt is given
+/// back, no crash is counted and nothing is `unknown`. Repeated with every recovery, because the old backend may
+/// commit late.
 ///
 /// Parameters: $1 uuid[] batches, $2 uuid owner. Result: `returned` int8.
 enum AdoptStatement {
@@ -12,7 +14,8 @@ enum AdoptStatement {
             DELETE FROM postbell.leases WHERE batch = ANY (ARRAY(SELECT batch FROM lease))),
         back AS (
             -- from its own bit only: what has left the lease already goes nowhere
-            INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+            INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency,
+                attempt, prior)
             SELECT now(), u.id, u.cursor, u.tenant_no, l.route_no, u.crashes, u.urgency, u.attempt - 1, true
             FROM lease l, unnest(l.ids, l.tenants, l.urgencies, l.attempts, l.crashes, l.cursors)
                 WITH ORDINALITY u(id, tenant_no, urgency, attempt, crashes, cursor, pos)

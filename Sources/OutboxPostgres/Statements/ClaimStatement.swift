@@ -1,4 +1,5 @@
-/// Moves due rows of one route from the queue into one new lease, and ends none of them: every row that leaves the queue is
+/// Moves due rows of one route from the queue into one new lease, and ends none of them: every row that leaves the
+/// queue is
 /// in the lease and in the answer, whatever else is missing, and the only way out is the settle.
 ///
 /// | parameter | type | meaning |
@@ -13,15 +14,20 @@
 /// | $11 | int8 | most targets per row |
 ///
 /// One result row per target, or one with null target columns; rows of a position follow one another:
-/// `position` int2, `notification_id` uuid, `tenant_no` int4, `urgency` int2, `due_at` timestamptz, `attempt` int2 (this
-/// one included), `crashes` int2, `prior` bool, `after_device` int8, `verdict` int2 (0 send, 1 closed, 2 expired, 3 orphan,
+/// `position` int2, `notification_id` uuid, `tenant_no` int4, `urgency` int2, `due_at` timestamptz, `attempt` int2
+/// (this
+/// one included), `crashes` int2, `prior` bool, `after_device` int8, `verdict` int2 (0 send, 1 closed, 2 expired, 3
+/// orphan,
 /// 4 superseded), `kind_no` int4, `created_at`, `expires_at` timestamptz, `payload`, `collapse_key`, `thread` text,
 /// `badge` int4, `silent` bool, `device_no` int8, `token` text, `token_seq` int4, `spent` int2, `notes_success` bool,
-/// `nobody` text (why a wanted row has no target; null: every target is final), `others_due_at` timestamptz (when the next
+/// `nobody` text (why a wanted row has no target; null: every target is final), `others_due_at` timestamptz (when
+/// the next
 /// target that was left out because of its own wait is due), `now` timestamptz.
 ///
-/// READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan for the DELETE, primary
-/// keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops only, and no join of two CTEs,
+/// READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan for the
+/// DELETE, primary
+/// keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops only, and no join of two
+/// CTEs,
 /// which the pinned planner would make quadratic.
 enum ClaimStatement {
     static let name = "claim"
@@ -56,7 +62,8 @@ enum ClaimStatement {
                 n.tenant_id, n.principal_id, n.kind, n.device_no AS only_device, n.except_device_no AS not_device
             FROM gone q LEFT JOIN postbell.outbox n ON n.id = q.notification_id),
         addressed AS MATERIALIZED (
-            -- the page of targets: live devices of the route that do not mute the kind; after an earlier claim, without
+            -- the page of targets: live devices of the route that do not mute the kind; after an earlier claim,
+            -- without
             -- those that have a final row or wait for their own retry (-1), and with the attempts each has spent
             SELECT t.*, d.device_no, d.token, d.token_seq, d.spent, d.success_due_at
             FROM taken t LEFT JOIN LATERAL (
@@ -81,7 +88,8 @@ enum ClaimStatement {
             INSERT INTO postbell.leases (batch, owner, route_no, claimed_at, until, ids, tenants, urgencies, attempts,
                 crashes, cursors, open, t_pos, t_dev)
             SELECT $8::uuid, $9::uuid, $1::int2, now(), now() + $10::interval, array_agg(notification_id),
-                array_agg(tenant_no), array_agg(urgency), array_agg(attempt), array_agg(crashes), array_agg(after_device),
+                array_agg(tenant_no), array_agg(urgency), array_agg(attempt), array_agg(crashes),
+                    array_agg(after_device),
                 repeat('1', count(*)::int)::varbit,
                 (SELECT coalesce(array_agg(pos), '{}') FROM addressed WHERE device_no IS NOT NULL),
                 (SELECT coalesce(array_agg(device_no), '{}') FROM addressed WHERE device_no IS NOT NULL)
@@ -104,7 +112,8 @@ enum ClaimStatement {
             -- targets that wait for their own retry: the dispatch must not leave before them
             CASE WHEN prior AND verdict = 0 THEN (
                 SELECT min(y.retry_at) FROM postbell.deliveries y
-                WHERE y.notification_id = a.notification_id AND y.route_no = $1::int2 AND y.retry_at > now() AND NOT y.final
+                WHERE y.notification_id = a.notification_id AND y.route_no = $1::int2 AND y.retry_at > now() AND
+                    NOT y.final
                   AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')
                   AND NOT EXISTS (
                       SELECT 1 FROM postbell.deliveries z

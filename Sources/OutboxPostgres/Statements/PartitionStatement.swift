@@ -1,4 +1,5 @@
-/// Makes the ledger's days ahead of time (see migration 0004); gives up quickly when somebody holds a lock, and is called again.
+/// Makes the ledger's days ahead of time (see migration 0004); gives up quickly when somebody holds a lock, and is
+/// called again.
 ///
 /// Parameters: $1 int4 days ahead, $2 text lock timeout. Result: `made` int4.
 enum PartitionStatement {

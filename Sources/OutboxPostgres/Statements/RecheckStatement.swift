@@ -1,7 +1,9 @@
 /// Evaluates again, for targets of one lease, everything that the claim evaluated.
 ///
-/// Parameters: $1 uuid[] notifications, $2 int8[] devices, $3 int4[] which token, $4 uuid batch, $5 uuid owner, $6 int2 route.
-/// Result, one row per target in order: `owned` bool (the lease is ours and has not lapsed), `reason` text (null: may be sent).
+/// Parameters: $1 uuid[] notifications, $2 int8[] devices, $3 int4[] which token, $4 uuid batch, $5 uuid owner, $6
+/// int2 route.
+/// Result, one row per target in order: `owned` bool (the lease is ours and has not lapsed), `reason` text (null:
+/// may be sent).
 enum RecheckStatement {
     static let name = "recheck"
 
@@ -11,18 +13,21 @@ enum RecheckStatement {
         SELECT EXISTS (SELECT 1 FROM own) AS owned,
             CASE WHEN n.id IS NULL THEN 'no_access'
                  WHEN w.status IS NOT NULL THEN
-                     CASE WHEN w.reason IN ('superseded', 'seen', 'no_access', 'erased', 'cancelled', 'expired') THEN w.reason
+                     CASE WHEN w.reason IN ('superseded', 'seen', 'no_access', 'erased', 'cancelled', 'expired')
+                         THEN w.reason
                           ELSE 'cancelled' END
                  WHEN n.subject IS NOT NULL AND EXISTS (
                      SELECT 1 FROM postbell.supersessions u
-                     WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at) THEN 'superseded'
+                     WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
+                         THEN 'superseded'
                  WHEN n.expires_at <= now() THEN 'expired'
                  WHEN d.device_no IS NULL OR d.status <> 'active' OR d.tenant_id <> n.tenant_id
                       OR d.principal_id <> n.principal_id THEN 'revoked'
                  WHEN d.token IS NULL THEN 'no_token'
                  WHEN d.token_seq <> x.token_seq OR d.route_no <> $6::int2 THEN 'token_changed'
                  WHEN n.kind = ANY (d.muted_kinds) THEN 'muted' END AS reason
-        FROM unnest($1::uuid[], $2::int8[], $3::int4[]) WITH ORDINALITY x(notification_id, device_no, token_seq, place)
+        FROM unnest($1::uuid[], $2::int8[], $3::int4[]) WITH ORDINALITY x(notification_id, device_no, token_seq,
+            place)
         LEFT JOIN postbell.outbox n ON n.id = x.notification_id
         LEFT JOIN LATERAL (
             SELECT s.status, s.reason FROM postbell.settlements s

@@ -1,6 +1,7 @@
 /// Extends leases from now on; a lapsed one that nobody has recovered is still ours.
 ///
-/// Parameters: $1 uuid[] batches, $2 uuid owner, $3 interval life. Result: `batch` uuid, one row per lease that is still ours.
+/// Parameters: $1 uuid[] batches, $2 uuid owner, $3 interval life. Result: `batch` uuid, one row per lease that is
+/// still ours.
 enum RenewStatement {
     static let name = "renew"
 

@@ -1,4 +1,5 @@
-/// Ends the wait of notifications that had no device: those whose principal has one now get their routes, the others end. One
+/// Ends the wait of notifications that had no device: those whose principal has one now get their routes, the others
+/// end. One
 /// statement: the right to go on comes from the row that it deletes from the queue.
 ///
 /// Parameter: $1 int8 most rows. Result: `resolved` int8, `routed` int8 (queue rows made), `orphans` int8 (rows whose
@@ -17,10 +18,12 @@ enum ResolveUnroutedStatement {
             -- the same order as in the claim: over, superseded, expired, then its devices
             SELECT g.notification_id, g.tenant_no, g.urgency, n.id IS NULL AS orphan, n.planned_at,
                 CASE WHEN n.id IS NULL OR EXISTS (SELECT 1 FROM postbell.settlements w
-                                                  WHERE w.notification_id = g.notification_id AND w.route_no IS NULL) THEN 'closed'
+                                                  WHERE w.notification_id = g.notification_id AND w.route_no IS NULL)
+                                                      THEN 'closed'
                      WHEN n.subject IS NOT NULL AND EXISTS (
                          SELECT 1 FROM postbell.supersessions u
-                         WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at) THEN 'superseded'
+                         WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
+                             THEN 'superseded'
                      WHEN n.expires_at <= now() THEN 'expired' ELSE 'send' END AS verdict,
                 ARRAY(SELECT DISTINCT d.route_no FROM postbell.devices d
                       WHERE d.tenant_id = n.tenant_id AND d.principal_id = n.principal_id AND d.token IS NOT NULL

@@ -1,8 +1,12 @@
-/// Ends overdue rows of routes that nobody serves or that are paused, so that every notification reaches an end. Walks the queue by
-/// its primary key, a bounded stretch per call; the caller carries the cursor and begins anew when it comes back null.
+/// Ends overdue rows of routes that nobody serves or that are paused, so that every notification reaches an end.
+/// Walks the queue by
+/// its primary key, a bounded stretch per call; the caller carries the cursor and begins anew when it comes back
+/// null.
 ///
-/// Parameters: $1 int2[] routes that are served and left alone, $2 uuid and $3 int2 cursor (last row looked at; all zero, -1 to
-/// begin), $4 int8 most rows to look at. Result, one row: `ended` int8, `last_id` uuid, `last_route` int2 (null: the end).
+/// Parameters: $1 int2[] routes that are served and left alone, $2 uuid and $3 int2 cursor (last row looked at; all
+/// zero, -1 to
+/// begin), $4 int8 most rows to look at. Result, one row: `ended` int8, `last_id` uuid, `last_route` int2 (null: the
+/// end).
 enum SweepStatement {
     static let name = "sweep"
 
@@ -18,7 +22,8 @@ enum SweepStatement {
                 FOR UPDATE OF p SKIP LOCKED) q
             WHERE s.route_no <> ALL ($1::int2[])),
         gone AS (
-            DELETE FROM postbell.queue WHERE ctid = ANY (ARRAY(SELECT tid FROM overdue)) RETURNING notification_id, tenant_no, route_no),
+            DELETE FROM postbell.queue WHERE ctid = ANY (ARRAY(SELECT tid FROM overdue)) RETURNING notification_id,
+                tenant_no, route_no),
         ended AS (
             INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
             SELECT g.notification_id, g.tenant_no, g.route_no, 'expired', 'expired' FROM gone g RETURNING 1),

@@ -1,10 +1,14 @@
-/// Which shares have rows on which routes: a loose index scan that jumps from one (crashes, urgency, tenant) to the next, bounded
-/// per route, beginning behind a cursor so that no tenant hides behind another. It reads from the start of each share, so with a
+/// Which shares have rows on which routes: a loose index scan that jumps from one (crashes, urgency, tenant) to the
+/// next, bounded
+/// per route, beginning behind a cursor so that no tenant hides behind another. It reads from the start of each
+/// share, so with a
 /// pinned xmin horizon it walks over dead entries: the caller rations it by its own cost.
 ///
-/// Parameters: $1 int2[] routes, $2 int2[], $3 int2[], $4 int4[] cursor of each route (crashes, urgency, tenant; -1 from the
+/// Parameters: $1 int2[] routes, $2 int2[], $3 int2[], $4 int4[] cursor of each route (crashes, urgency, tenant; -1
+/// from the
 /// start), $5 int8 most shares per route.
-/// Result: `route_no` int2, `crashes` int2, `urgency` int2, `tenant_no` int4, `due_at` timestamptz (of its first row), `now`
+/// Result: `route_no` int2, `crashes` int2, `urgency` int2, `tenant_no` int4, `due_at` timestamptz (of its first
+/// row), `now`
 /// timestamptz; in index order per route. No row at all when nothing waits.
 enum WaitingStatement {
     static let name = "waiting"
@@ -15,12 +19,14 @@ enum WaitingStatement {
         CROSS JOIN LATERAL (
             WITH RECURSIVE share AS (
                 (SELECT q.crashes, q.urgency, q.tenant_no, q.due_at, 1 AS number FROM postbell.queue q
-                 WHERE q.route_no = r.route_no AND (q.crashes, q.urgency, q.tenant_no) > (r.crashes, r.urgency, r.tenant_no)
+                 WHERE q.route_no = r.route_no AND (q.crashes, q.urgency, q.tenant_no) > (r.crashes, r.urgency,
+                     r.tenant_no)
                  ORDER BY q.crashes, q.urgency, q.tenant_no, q.due_at LIMIT 1)
                 UNION ALL
                 SELECT n.crashes, n.urgency, n.tenant_no, n.due_at, share.number + 1 FROM share CROSS JOIN LATERAL (
                     SELECT q.crashes, q.urgency, q.tenant_no, q.due_at FROM postbell.queue q
-                    WHERE q.route_no = r.route_no AND (q.crashes, q.urgency, q.tenant_no) > (share.crashes, share.urgency, share.tenant_no)
+                    WHERE q.route_no = r.route_no AND (q.crashes, q.urgency, q.tenant_no) > (share.crashes,
+                        share.urgency, share.tenant_no)
                     ORDER BY q.crashes, q.urgency, q.tenant_no, q.due_at LIMIT 1) n
                 WHERE share.number < $5::int8)
             SELECT * FROM share) s
