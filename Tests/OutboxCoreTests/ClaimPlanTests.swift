@@ -1,0 +1,115 @@
+import OutboxCore
+import Testing
+
+@Suite struct ClaimPlanTests {
+    func waiting(
+        _ route: RouteNumber, _ crashClass: CrashClass = .clean, urgency: Int16 = 0, tenant: Int32 = 1,
+        due: Double = -1
+    ) -> WaitingShare {
+        WaitingShare(
+            route: route, crashClass: crashClass, share: Share(urgency: urgency, tenant: tenant),
+            dueAt: DispatchScene.start + .seconds(due))
+    }
+
+    func work(_ shares: WaitingShare...) -> WaitingWork { WaitingWork(now: DispatchScene.start, shares: shares) }
+
+    /// The claim that is planned; its absence fails the test.
+    func plan(_ scene: inout DispatchScene, _ work: WaitingWork) throws -> ClaimRequest {
+        let claim = scene.state.planClaim(work, now: scene.at(0))
+        return try #require(claim).request
+    }
+
+    @Test func whatIsNotDueIsNotClaimed() {
+        var scene = DispatchScene()
+        let notDue = scene.state.planClaim(work(waiting(1, due: 5)), now: scene.at(0))
+        #expect(notDue == nil)
+        let nothing = scene.state.planClaim(work(), now: scene.at(0))
+        #expect(nothing == nil)
+    }
+
+    @Test func demandBoundsTheClaim() throws {
+        var scene = DispatchScene()
+        scene.state.updateLane(0) { $0.setCapacity(7) }
+        let claim = try plan(&scene, work(waiting(1)))
+        #expect(claim.credits.map(\.rows) == [7])
+    }
+
+    @Test func rowsThatSurvivedACrashAreClaimedInSmallBatchesAndSuspectsAlone() throws {
+        var scene = DispatchScene()
+        let once = try plan(&scene, work(waiting(1, .once)))
+        #expect(once.credits.map(\.rows) == [32])
+        let suspects = work(waiting(1, .suspect, tenant: 1), waiting(1, .suspect, tenant: 2))
+        let alone = try plan(&scene, suspects)
+        #expect(alone.credits.map(\.rows) == [1])
+    }
+
+    @Test func routesTakeTurns() throws {
+        var scene = DispatchScene(lanes: 3)
+        let all = work(waiting(1), waiting(2), waiting(3))
+        let routes = try (0..<6).map { _ in try plan(&scene, all).route }
+        #expect(Set(routes.prefix(3)).count == 3)
+        #expect(Array(routes.prefix(3)) == Array(routes.suffix(3)))
+    }
+
+    @Test func batchNamesNeverRepeat() throws {
+        var scene = DispatchScene()
+        let names = try (0..<1000).map { _ in
+            try plan(&scene, work(waiting(1))).batch
+        }
+        #expect(Set(names).count == 1000)
+    }
+
+    @Test func aDrainingWorkerClaimsNothing() {
+        var scene = DispatchScene()
+        _ = scene.state.drain(at: scene.at(0))
+        let claim = scene.state.planClaim(work(waiting(1)), now: scene.at(0))
+        #expect(claim == nil)
+    }
+
+    @Test func urgentGoesFirstAndBulkKeepsItsShare() {
+        let shares = [(0, 1), (0, 2), (1, 1)].map { Share(urgency: Int16($0.0), tenant: Int32($0.1)) }
+        let rows = FairShare.divide(10, among: shares, bulkShare: 20).map(\.rows)
+        #expect(rows == [4, 4, 2])
+        #expect(FairShare.divide(10, among: Array(shares.prefix(2)), bulkShare: 20).map(\.rows) == [5, 5])
+        #expect(FairShare.divide(1, among: shares, bulkShare: 20).map(\.rows) == [1])
+    }
+
+    @Test func creditsAlwaysSumToTheClaim() {
+        var random = SplitMix(seed: 17)
+        for _ in 0..<2000 {
+            let count = 1 + Int(random.next() % 20)
+            let shares = (0..<count).map { Share(urgency: Int16(random.next() % 2), tenant: Int32($0)) }
+            let rows = 1 + Int(random.next() % 1000)
+            let credits = FairShare.divide(rows, among: shares, bulkShare: Int(random.next() % 91))
+            #expect(credits.reduce(0) { $0 + $1.rows } == rows)
+            #expect(credits.allSatisfy { $0.rows > 0 })
+        }
+    }
+
+    @Test func marksFollowTheClaimAndFullScansAreRationedByTheirCost() throws {
+        let origin = ContinuousClock.now
+        var marks = ShareMarks()
+        let share = Share(urgency: 0, tenant: 1)
+        func mark(_ milliseconds: Int) -> LowWaterMark {
+            marks.mark(route: 1, crashClass: .clean, share: share, at: origin + .milliseconds(milliseconds))
+        }
+        func claim(from mark: LowWaterMark) -> ClaimRequest {
+            var random = SplitMix(seed: 1)
+            return ClaimRequest(
+                batch: .random(using: &random), route: 1, crashClass: .clean,
+                credits: [ShareCredit(share: share, rows: 10, mark: mark)], lease: .seconds(30), targetsPerRow: 1)
+        }
+        #expect(mark(0) == .start)
+        let last = LowWaterMark(dueAt: DispatchScene.start, notification: Identifier(high: 1, low: 1))
+        marks.claimed(claim(from: .start), last: [share: last], cost: .milliseconds(10), at: origin)
+        #expect(mark(199) == last)
+        #expect(mark(201) == .start, "twenty times the cost of the last full scan has passed")
+        let next = LowWaterMark(dueAt: DispatchScene.start + .seconds(1), notification: Identifier(high: 2, low: 1))
+        marks.claimed(claim(from: last), last: [share: next], cost: .milliseconds(1), at: origin)
+        #expect(mark(199) == next)
+        marks.claimed(claim(from: .start), last: [:], cost: .seconds(60), at: origin)
+        #expect(mark(9_999) == .start && mark(10_001) == .start, "a full scan that found nothing leaves no mark")
+        marks.reset()
+        #expect(mark(0) == .start)
+    }
+}

@@ -1,0 +1,96 @@
+import Testing
+
+@testable import OutboxCore
+
+/// How a position leaves its lease: one row per way out.
+@Suite struct PositionExitTests {
+    let scene = DispatchScene()
+
+    func exit(
+        _ dispatch: ClaimedDispatch, _ dispositions: [Disposition], pageIsFull: Bool = false
+    ) -> PositionProgress.Exit {
+        var progress = PositionProgress(targets: dispositions.count)
+        for disposition in dispositions { progress.account(disposition) }
+        return progress.exit(
+            position: 1, of: dispatch, lastDevice: dispositions.isEmpty ? nil : 77, pageIsFull: pageIsFull,
+            claimedAt: DispatchScene.start)
+    }
+
+    func back(_ delay: Duration, attempt: Int16, cursor: Int64 = 0, clears: Bool = true) -> PositionProgress.Exit {
+        .returned(
+            QueueReturn(position: 1, delay: delay, attempt: attempt, afterDevice: cursor, clearsCrashes: clears))
+    }
+
+    func end(_ status: SettlementStatus, _ reason: SettlementReason, whole: Bool = false) -> PositionProgress.Exit {
+        .ended(PositionEnd(position: 1, status: status, reason: reason, wholeNotification: whole))
+    }
+
+    @Test func allFinalIsDone() {
+        #expect(exit(scene.row(targets: 0..<2), [.final, .final]) == .done)
+    }
+
+    @Test func nobodyToSendToIsAnEndOfItsOwn() {
+        #expect(exit(scene.row(targets: 0..<0), []) == end(.dispatched, .noDevice))
+    }
+
+    @Test func nobodyLeftAfterAnEarlierClaimIsDone() {
+        #expect(exit(scene.row(targets: 0..<0, prior: true), []) == .done)
+    }
+
+    @Test func aFailureFailsAndARetryBringsTheRowBackFirst() {
+        #expect(exit(scene.row(targets: 0..<2), [.final, .failed(.rejected)]) == end(.failed, .rejected))
+        #expect(
+            exit(scene.row(targets: 0..<2), [.failed(.rejected), .retry(.seconds(30))]) == back(.seconds(30), attempt: 1))
+    }
+
+    @Test func runningIntoTheDeadlineExpires() {
+        #expect(exit(scene.row(targets: 0..<2), [.final, .expired(.seconds(30))]) == end(.expired, .expired))
+    }
+
+    @Test func heldTargetsGiveTheAttemptBack() {
+        #expect(exit(scene.row(targets: 0..<1), [.hold(.seconds(60))]) == back(.seconds(60), attempt: 0))
+        #expect(
+            exit(scene.row(targets: 0..<2), [.hold(.seconds(60)), .retry(.seconds(90))])
+                == back(.seconds(60), attempt: 1))
+    }
+
+    @Test func releasedTargetsKeepPageAndCrashes() {
+        let paged = scene.row(targets: 0..<1, prior: true, afterDevice: 500)
+        #expect(exit(paged, [.release(.zero)]) == back(.zero, attempt: 0, cursor: 500, clears: false))
+    }
+
+    @Test func fullPagesGoOnBehindTheirLastDevice() {
+        #expect(
+            exit(scene.row(targets: 0..<1), [.final], pageIsFull: true) == back(.zero, attempt: 0, cursor: 77))
+    }
+
+    @Test func afterTheLastPageComesARoundWithoutCursor() {
+        let last = scene.row(targets: 0..<1, prior: true, afterDevice: 500)
+        #expect(exit(last, [.final]) == back(.zero, attempt: 0))
+    }
+
+    @Test func targetsWhoseRetryIsAheadKeepTheRowAlive() {
+        let held = DispatchScene.start + .seconds(45)
+        #expect(
+            exit(scene.row(targets: 0..<1, prior: true, heldUntil: held), [.final])
+                == back(.seconds(45), attempt: 0, clears: false))
+        #expect(
+            exit(scene.row(targets: 0..<1, prior: true, heldUntil: held), [.failed(.ceiling)])
+                == back(.seconds(45), attempt: 0, clears: false))
+        #expect(
+            exit(scene.row(targets: 0..<1, prior: true, heldUntil: held), [.retry(.seconds(600))])
+                == back(.seconds(45), attempt: 1))
+    }
+
+    @Test(arguments: [
+        (ClaimVerdict.superseded, SettlementStatus.superseded, SettlementReason.superseded, true),
+        (.closed, .cancelled, .cancelled, true),
+        (.expired, .expired, .expired, false),
+        (.orphan, .cancelled, .erased, true),
+    ])
+    func verdictsEndTheRowWithoutASend(
+        verdict: ClaimVerdict, status: SettlementStatus, reason: SettlementReason, whole: Bool
+    ) {
+        #expect(exit(scene.row(targets: 0..<0, verdict: verdict), []) == end(status, reason, whole: whole))
+    }
+}
