@@ -345,7 +345,6 @@ ALTER TABLE postbell.devices OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
     LANGUAGE sql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, device_id, detail)
     SELECT postbell.uuid7(reading), reading, device.tenant_id, name, name || ':' || device.device_no || ':' || key,
@@ -359,7 +358,6 @@ ALTER FUNCTION postbell.device_event(device postbell.devices, name text, key tex
 
 CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 DECLARE
     joined bigint;
@@ -430,9 +428,9 @@ BEGIN
         ELSE '^[!-~]{8,}$' END) THEN
         PERFORM postbell.refuse('device.token', 'the push token is not one of this provider');
     END IF;
-    IF principal_id IS NULL OR principal_id !~ '^[!-~]{1,200}$' OR client_device_id IS NULL OR
-        client_device_id !~ '^[!-~]{1,200}$'
-       OR app IS NULL OR app !~ '^[A-Za-z0-9._-]{1,255}$' OR octet_length(name) > 200 OR octet_length(platform) > 100
+    IF NOT coalesce(postbell.is_name(principal_id) AND postbell.is_name(client_device_id), false)
+       OR app IS NULL OR octet_length(app) > 255 OR app !~ '^[A-Za-z0-9._-]+$' OR octet_length(name) > 200 OR
+           octet_length(platform) > 100
        OR octet_length(device_ref) > 200 OR octet_length(session_ref) > 200
        OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface') THEN
         PERFORM postbell.refuse('device.invalid',
@@ -530,6 +528,14 @@ $$;
 
 ALTER FUNCTION postbell.fingerprint_text(fingerprint integer) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
+$$;
+
+ALTER FUNCTION postbell.is_name(value text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -539,10 +545,9 @@ DECLARE
     kind     postbell.kinds;
     accepts  boolean;
 BEGIN
-    IF NEW.principal_id IS NULL OR NEW.principal_id !~ '^[!-~]{1,200}$' OR NEW.dedupe_key IS NULL OR
-        NEW.dedupe_key !~ '^[!-~]{1,200}$'
-       OR NEW.subject !~ '^[!-~]{1,200}$' OR NEW.thread !~ '^[!-~]{1,200}$' OR NEW.collapse_key !~ '^[!-~]{1,200}$'
-           THEN
+    IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
+       OR NOT coalesce(postbell.is_name(NEW.subject), true) OR NOT coalesce(postbell.is_name(NEW.thread), true)
+       OR NOT coalesce(postbell.is_name(NEW.collapse_key), true) THEN
         PERFORM postbell.refuse('notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
@@ -658,7 +663,6 @@ ALTER FUNCTION postbell.outcome_name(code smallint) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text) RETURNS record
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 DECLARE
     parsed json;
@@ -683,7 +687,7 @@ BEGIN
         RETURN;
     END IF;
     FOR name, value IN SELECT e.key, e.value FROM json_each(parsed) e LOOP
-        key := CASE WHEN name ~ '^[A-Za-z0-9_.-]{1,64}$' THEN name ELSE '?' END;
+        key := CASE WHEN length(name) <= 64 AND name ~ '^[A-Za-z0-9_.-]+$' THEN name ELSE '?' END;
         IF name = ANY (seen) THEN                      -- twice the same key: two readers may read two values
             code := 'notification.payload_key';
             RETURN;
@@ -724,7 +728,6 @@ ALTER FUNCTION postbell.payload_fault(payload text, presentation text, keys json
 
 CREATE FUNCTION postbell.payload_type(declared text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE STRICT
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 DECLARE
     part text[];
@@ -750,7 +753,6 @@ ALTER FUNCTION postbell.payload_type(declared text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.payload_value_fits(declared jsonb, value json) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 DECLARE
     form text := json_typeof(value);
@@ -768,8 +770,8 @@ BEGIN
     END IF;
     RETURN CASE type
         WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
-        WHEN 'slug' THEN content ~ '^[a-z0-9._-]{1,100}$'
-        WHEN 'code' THEN content ~ '^[a-z0-9._-]{1,64}(/[a-z0-9._-]{1,64})?:[A-Za-z0-9._-]{1,100}$'
+        WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
+        WHEN 'code' THEN length(content) <= 200 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
         WHEN 'enum' THEN (declared -> 'values') ? content
         WHEN 'timestamp' THEN content ~
             '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
@@ -865,7 +867,6 @@ ALTER FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_li
 
 CREATE FUNCTION postbell.refuse(code text, detail text) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 BEGIN
     RAISE EXCEPTION USING MESSAGE = code || ': ' || detail, ERRCODE = CASE code
@@ -891,7 +892,6 @@ ALTER FUNCTION postbell.refuse(code text, detail text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.route_number(provider text, environment text, app text) RETURNS smallint
     LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 #variable_conflict use_variable
 DECLARE
@@ -945,7 +945,7 @@ ALTER FUNCTION postbell.status_rank(status text) OWNER TO postbell_owner;
 CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $_$
+    AS $$
 DECLARE
     reading timestamptz := clock_timestamp();
 BEGIN
@@ -953,13 +953,13 @@ BEGIN
         'MEMBER') THEN
         PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
     END IF;
-    IF subject IS NULL OR subject !~ '^[!-~]{1,200}$' THEN
+    IF NOT coalesce(postbell.is_name(subject), false) THEN
         PERFORM postbell.refuse('notification.invalid', 'subject must be 1 to 200 printable ASCII characters');
     END IF;
     INSERT INTO postbell.supersessions (id, at, tenant_id, subject)
         VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
 END
-$_$;
+$$;
 
 ALTER FUNCTION postbell.supersede(tenant text, subject text) OWNER TO postbell_owner;
 
@@ -977,7 +977,6 @@ ALTER FUNCTION postbell.target_status(outcome smallint, reason text) OWNER TO po
 
 CREATE FUNCTION postbell.tenant_number(tenant text) RETURNS integer
     LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 DECLARE
     found_no int;
@@ -999,7 +998,6 @@ ALTER FUNCTION postbell.tenant_number(tenant text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS integer
     LANGUAGE sql STABLE
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4),
         'hex'))::bit(32)::int & 1073741823
@@ -1032,7 +1030,6 @@ ALTER FUNCTION postbell.uuid_floor(at timestamp with time zone) OWNER TO postbel
 
 CREATE FUNCTION postbell.wake(woken smallint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 DECLARE
     route smallint;
@@ -1879,6 +1876,8 @@ GRANT ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key 
 
 REVOKE ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.outbox_defaults() FROM PUBLIC;
 

@@ -219,8 +219,8 @@ CREATE TABLE postbell.outbox (
 CREATE INDEX outbox_principal ON postbell.outbox (tenant_id, principal_id, id);
 
 -- What happened: one row per request that left, or target that was skipped. Partitioned by its own UUIDv7, a day
--- each, so
--- the key is the id alone and a repeat across midnight finds its row. Codes are small; view `ledger` translates them.
+-- each, so the key is the id alone and a repeat across midnight finds its row. Codes are small; view `ledger`
+-- translates them.
 CREATE TABLE postbell.deliveries (
     id              uuid        NOT NULL,
     notification_id uuid        NOT NULL,
@@ -306,8 +306,7 @@ CREATE TABLE postbell.queue (
 CREATE INDEX queue_due ON postbell.queue (route_no, crashes, urgency, tenant_no, due_at, notification_id);
 
 -- What is in flight: one row per claimed batch. `open` has one bit per position that is still held and is, with
--- `until`,
--- all that ever changes; the arrays stay where TOAST put them.
+-- `until`, all that ever changes; the arrays stay where TOAST put them.
 CREATE TABLE postbell.leases (
     batch      uuid        PRIMARY KEY,                  -- made by the worker before it sends the claim
     owner      uuid        NOT NULL,

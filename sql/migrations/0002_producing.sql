@@ -8,9 +8,8 @@ SET LOCAL ROLE postbell_owner;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Time-ordered ids (RFC 9562, version 7). The twelve bits after the version hold the fraction of the millisecond, so
--- ids of
--- one millisecond still sort by time; the last eight bytes are those of a random UUID and bring the variant with
--- them.
+-- ids of one millisecond still sort by time; the last eight bytes are those of a random UUID and bring the variant
+-- with them.
 
 CREATE FUNCTION postbell.uuid7(at timestamptz DEFAULT pg_catalog.clock_timestamp()) RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
@@ -66,9 +65,16 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
                     WHERE t.tenant_id = postbell.reader_tenant()), -1) END
 $$;
 
+-- Ids from outside: 1 to 200 printable ASCII characters. Null for null. Length and characters apart, because a
+-- bounded
+-- repetition makes a regular expression of 200 states.
+CREATE FUNCTION postbell.is_name(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
+$$;
+
 -- Number of a tenant, made where missing.
 CREATE FUNCTION postbell.tenant_number(tenant text) RETURNS int
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found_no int;
 BEGIN
@@ -89,11 +95,10 @@ $$;
 CREATE FUNCTION postbell.awake_class() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1886352482 $$;
 
 -- Wakes the workers of these routes: NOTIFY holds a cluster-wide lock through the commit, so only where nobody is
--- awake.
--- An awake worker holds the route's key EXCLUSIVE; a probe takes it SHARED, so probes never mistake each other for a
--- worker.
+-- awake. An awake worker holds the route's key EXCLUSIVE; a probe takes it SHARED, so probes never mistake each other
+-- for a worker.
 CREATE FUNCTION postbell.wake(woken smallint[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     route smallint;
 BEGIN
@@ -111,7 +116,7 @@ $$;
 
 -- Takes one declared type apart: 'uuid!' to {"type": "uuid", "required": true}. Null: not a type.
 CREATE FUNCTION postbell.payload_type(declared text) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
     part text[];
 BEGIN
@@ -134,7 +139,7 @@ $$;
 
 -- Does this JSON value fit the declared type? Never null.
 CREATE FUNCTION postbell.payload_value_fits(declared jsonb, value json) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     form text := json_typeof(value);
     content text := value #>> '{}';
@@ -151,8 +156,8 @@ BEGIN
     END IF;
     RETURN CASE type
         WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
-        WHEN 'slug' THEN content ~ '^[a-z0-9._-]{1,100}$'
-        WHEN 'code' THEN content ~ '^[a-z0-9._-]{1,64}(/[a-z0-9._-]{1,64})?:[A-Za-z0-9._-]{1,100}$'
+        WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
+        WHEN 'code' THEN length(content) <= 200 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
         WHEN 'enum' THEN (declared -> 'values') ? content
         WHEN 'timestamp' THEN content ~
             '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
@@ -165,7 +170,7 @@ $$;
 
 -- First fault of a payload against its kind: a code and the key, never a value. Both null when there is none.
 CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text)
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     parsed json;
     seen   text[] := '{}';
@@ -189,7 +194,7 @@ BEGIN
         RETURN;
     END IF;
     FOR name, value IN SELECT e.key, e.value FROM json_each(parsed) e LOOP
-        key := CASE WHEN name ~ '^[A-Za-z0-9_.-]{1,64}$' THEN name ELSE '?' END;
+        key := CASE WHEN length(name) <= 64 AND name ~ '^[A-Za-z0-9_.-]+$' THEN name ELSE '?' END;
         IF name = ANY (seen) THEN                      -- twice the same key: two readers may read two values
             code := 'notification.payload_key';
             RETURN;
@@ -228,7 +233,7 @@ $$;
 
 -- Raises the stable error of a code.
 CREATE FUNCTION postbell.refuse(code text, detail text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION USING MESSAGE = code || ': ' || detail, ERRCODE = CASE code
         WHEN 'notification.unknown_kind' THEN 'PB001'
@@ -251,8 +256,7 @@ $$;
 
 -- Declares a kind; idempotent. A changed definition becomes a new revision, and rows of the old one still render.
 -- Presentations so far: `template` (title, subtitle, body over the closed payload, and the container of identifiers)
--- and `raw`
--- (the producer's own {"apns": {...}, "fcm": {...}}), which must name the roles that may use it.
+-- and `raw` (the producer's own {"apns": {...}, "fcm": {...}}), which must name the roles that may use it.
 CREATE FUNCTION postbell.define_kind(
     name               text,
     presentation       text,
@@ -399,8 +403,7 @@ $$;
 -- Insert into the outbox
 
 -- Before each row: everything that comes from the catalog, and the routes the row will wait for. What is missing or
--- malformed
--- is refused here by name, because the server's own NOT NULL and CHECK errors would echo the whole row.
+-- malformed is refused here by name, because the server's own NOT NULL and CHECK errors would echo the whole row.
 CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -408,10 +411,9 @@ DECLARE
     kind     postbell.kinds;
     accepts  boolean;
 BEGIN
-    IF NEW.principal_id IS NULL OR NEW.principal_id !~ '^[!-~]{1,200}$' OR NEW.dedupe_key IS NULL OR
-        NEW.dedupe_key !~ '^[!-~]{1,200}$'
-       OR NEW.subject !~ '^[!-~]{1,200}$' OR NEW.thread !~ '^[!-~]{1,200}$' OR NEW.collapse_key !~ '^[!-~]{1,200}$'
-           THEN
+    IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
+       OR NOT coalesce(postbell.is_name(NEW.subject), true) OR NOT coalesce(postbell.is_name(NEW.thread), true)
+       OR NOT coalesce(postbell.is_name(NEW.collapse_key), true) THEN
         PERFORM postbell.refuse('notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
@@ -567,7 +569,7 @@ BEGIN
         'MEMBER') THEN
         PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
     END IF;
-    IF subject IS NULL OR subject !~ '^[!-~]{1,200}$' THEN
+    IF NOT coalesce(postbell.is_name(subject), false) THEN
         PERFORM postbell.refuse('notification.invalid', 'subject must be 1 to 200 printable ASCII characters');
     END IF;
     INSERT INTO postbell.supersessions (id, at, tenant_id, subject)

@@ -8,7 +8,7 @@ SET LOCAL ROLE postbell_owner;
 
 -- Keyed fingerprint of a token, 30 bits: tells tokens apart in logs and ledger without giving them away.
 CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS int
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE AS $$
     SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4),
         'hex'))::bit(32)::int & 1073741823
     FROM postbell.secrets s WHERE s.name = 'fingerprint'
@@ -25,7 +25,7 @@ $$;
 -- One line in the life of a device. A key that is already there is a repeat and adds nothing.
 CREATE FUNCTION postbell.device_event(device postbell.devices, name text, key text,
     detail jsonb DEFAULT '{}') RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql VOLATILE AS $$
     INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, device_id, detail)
     SELECT postbell.uuid7(reading), reading, device.tenant_id, name, name || ':' || device.device_no || ':' || key,
         device.principal_id,
@@ -36,7 +36,7 @@ $$;
 
 -- Number of a route, made where missing.
 CREATE FUNCTION postbell.route_number(provider text, environment text, app text) RETURNS smallint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
     number smallint;
@@ -57,12 +57,10 @@ END
 $$;
 
 -- A device joins what still waits in the queue, so nothing ever goes back from a final status. Rows are locked
--- without
--- waiting; a locked row cannot end before this transaction does. `prior` is set because another route of the
--- notification may
--- have been claimed before. A row of route `none` is moved: the wait is over.
+-- without waiting; a locked row cannot end before this transaction does. `prior` is set because another route of the
+-- notification may have been claimed before. A row of route `none` is moved: the wait is over.
 CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     joined bigint;
 BEGIN
@@ -104,8 +102,7 @@ END
 $$;
 
 -- Registers a device for the session's tenant; idempotent per tenant, principal and client device id. A token that
--- lives on
--- another device moves here, whoever had it, and the answer does not tell.
+-- lives on another device moves here, whoever had it, and the answer does not tell.
 CREATE FUNCTION postbell.device_register(
     principal_id     text,
     client_device_id text,
@@ -144,9 +141,9 @@ BEGIN
         ELSE '^[!-~]{8,}$' END) THEN
         PERFORM postbell.refuse('device.token', 'the push token is not one of this provider');
     END IF;
-    IF principal_id IS NULL OR principal_id !~ '^[!-~]{1,200}$' OR client_device_id IS NULL OR
-        client_device_id !~ '^[!-~]{1,200}$'
-       OR app IS NULL OR app !~ '^[A-Za-z0-9._-]{1,255}$' OR octet_length(name) > 200 OR octet_length(platform) > 100
+    IF NOT coalesce(postbell.is_name(principal_id) AND postbell.is_name(client_device_id), false)
+       OR app IS NULL OR octet_length(app) > 255 OR app !~ '^[A-Za-z0-9._-]+$' OR octet_length(name) > 200 OR
+           octet_length(platform) > 100
        OR octet_length(device_ref) > 200 OR octet_length(session_ref) > 200
        OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface') THEN
         PERFORM postbell.refuse('device.invalid',
@@ -207,13 +204,10 @@ BEGIN
 END
 $$;
 
--- What sending does to devices, apart from the settle and never waiting: 0 succeeded, 1 failed, 2 token invalid.
--- Each applies only
--- while the token that was sent is still the one of its registration: `sequences` must match and the token must not
--- have been
--- registered after `fences` (the provider's own timestamp, else when it was sent). Answers per position: 1 applied,
--- 0 no longer
--- true, 2 locked by somebody (try again).
+-- What sending does to devices, apart from the settle and never waiting: 0 succeeded, 1 failed, 2 token invalid. Each
+-- applies only while the token that was sent is still the one of its registration: `sequences` must match and the
+-- token must not have been registered after `fences` (the provider's own timestamp, else when it was sent). Answers
+-- per position: 1 applied, 0 no longer true, 2 locked by somebody (try again).
 CREATE FUNCTION postbell.device_effects(
     device_numbers bigint[], sequences int[], effects smallint[], fences timestamptz[], notifications uuid[],
     OUT ordinal smallint, OUT state smallint

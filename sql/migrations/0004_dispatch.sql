@@ -13,15 +13,12 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT ('{delivered,unregistered,rejected,retry,throttled,misconfigured,unknown,skipped}'::text[])[code + 1]
 $$;
 
--- Lapsed leases go back to the queue: ONE call, TWO snapshots. The first statement deletes the lease, so no settle
--- of it can pass
--- the fence any more; the second sees every settle that held the lease before. For each open position an `unknown`
--- row tells whom
--- the lost worker may have sent to: the targets are in the lease, for they cannot be derived from today's devices.
--- `crashes` rises
--- only if the caller was connected since before the claim (else it was the database that was away), and only a row
--- that was alone
--- in its lease is set aside. Called with the rights of the dispatcher.
+-- Lapsed leases go back to the queue: ONE call, TWO snapshots. The first statement deletes the lease, so no settle of
+-- it can pass the fence any more; the second sees every settle that held the lease before. For each open position an
+-- `unknown` row tells whom the lost worker may have sent to: the targets are in the lease, for they cannot be derived
+-- from today's devices. `crashes` rises only if the caller was connected since before the claim (else it was the
+-- database that was away), and only a row that was alone in its lease is set aside. Called with the rights of the
+-- dispatcher.
 CREATE FUNCTION postbell.recover(
     healthy_since timestamptz, lease_limit int, max_crashes int, worker_no int,
     OUT batch uuid, OUT route_no smallint, OUT items int, OUT unknowns int, OUT set_aside int
@@ -76,10 +73,9 @@ BEGIN
 END
 $$;
 
--- Makes the ledger's days from yesterday to `days_ahead` from now (UTC). LIKE and ATTACH: CREATE … PARTITION OF
--- would queue every
--- settle behind one long reader. Gives up on a day after `lock_limit` (the caller comes again). Answers how many
--- were made.
+-- Makes the ledger's days from yesterday to `days_ahead` from now (UTC). LIKE and ATTACH: CREATE … PARTITION OF would
+-- queue every settle behind one long reader. Gives up on a day after `lock_limit` (the caller comes again). Answers
+-- how many were made.
 CREATE FUNCTION postbell.create_partitions(days_ahead int DEFAULT 3, lock_limit text DEFAULT '200ms') RETURNS int
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -36,8 +36,7 @@ CREATE FUNCTION postbell.target_status(outcome smallint,
 $$;
 
 -- The deciding row of each target: the first final one by id, also when it is late; a late row of the same batch and
--- device is
--- the truth about an `unknown` one.
+-- device is the truth about an `unknown` one.
 CREATE VIEW postbell.target_ends WITH (security_invoker = true) AS
     SELECT DISTINCT ON (d.notification_id, d.device_no)
            d.notification_id, d.device_no, d.route_no, d.id, d.outcome, d.reason, postbell.target_status(d.outcome,
@@ -134,11 +133,9 @@ FROM postbell.leases l LEFT JOIN postbell.routes r USING (route_no) LEFT JOIN po
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- The conservation law and every other invariant, over notifications created since. No row: all is well. STABLE, so
--- all its
--- queries share one snapshot; SECURITY DEFINER, so it sees everything whoever asks; the planner is set free, because
--- a worker's
--- pinned session would make it quadratic. How much it looked at: postbell.audit_scope, in the same statement the
--- same snapshot.
+-- all its queries share one snapshot; SECURITY DEFINER, so it sees everything whoever asks; the planner is set free,
+-- because a worker's pinned session would make it quadratic. How much it looked at: postbell.audit_scope, in the same
+-- statement the same snapshot.
 
 CREATE FUNCTION postbell.audit(since timestamptz DEFAULT pg_catalog.now() - interval '1 day',
     grace interval DEFAULT '60 s')

@@ -74,10 +74,8 @@ GRANT EXECUTE ON FUNCTION postbell.outcome_name(smallint), postbell.fingerprint_
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Row security, forced. The owner and the dispatcher pass by policies of their own (never BYPASSRLS): triggers and
--- definer functions
--- run as the owner and filter by tenant themselves. Producers see and write their session's tenant; readers one
--- tenant when the
--- session names it, else all; technical tables hold ids only.
+-- definer functions run as the owner and filter by tenant themselves. Producers see and write their session's tenant;
+-- readers one tenant when the session names it, else all; technical tables hold ids only.
 
 DO $$
 DECLARE

@@ -4,6 +4,8 @@ package struct LedgerRow: Equatable, Sendable {
     package let identifier: Identifier
     /// The notification.
     package let notification: Identifier
+    /// The tenant's small number.
+    package let tenant: Int32
     /// The device.
     package let device: Int64
     /// Which token of the device was used.
@@ -23,11 +25,12 @@ package struct LedgerRow: Equatable, Sendable {
 
     /// A row to be written.
     package init(
-        identifier: Identifier, notification: Identifier, device: Int64, tokenSequence: Int32, attempt: Int16,
-        outcome: Outcome, isFinal: Bool, retryAfter: Duration?, attemptedAt: Timestamp, answeredAt: Timestamp?
+        identifier: Identifier, notification: Identifier, tenant: Int32, device: Int64, tokenSequence: Int32,
+        attempt: Int16, outcome: Outcome, isFinal: Bool, retryAfter: Duration?, attemptedAt: Timestamp, answeredAt: Timestamp?
     ) {
         self.identifier = identifier
         self.notification = notification
+        self.tenant = tenant
         self.device = device
         self.tokenSequence = tokenSequence
         self.attempt = attempt

@@ -78,7 +78,7 @@ extension DispatchState {
         let target = claimed.targets[tag.target]
         return LedgerRow(
             identifier: identifiers.next(at: attemptedAt, using: &random), notification: dispatch.notification,
-            device: target.device, tokenSequence: target.tokenSequence, attempt: dispatch.attempt, outcome: outcome,
+            tenant: dispatch.share.tenant, device: target.device, tokenSequence: target.tokenSequence, attempt: dispatch.attempt, outcome: outcome,
             isFinal: disposition.isFinal, retryAfter: disposition.wait, attemptedAt: attemptedAt,
             answeredAt: answeredAt)
     }

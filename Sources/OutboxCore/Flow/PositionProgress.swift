@@ -63,6 +63,8 @@ struct PositionProgress: Equatable, Sendable {
         position: Int16, of dispatch: ClaimedDispatch, lastDevice: Int64?, pageIsFull: Bool, claimedAt: Timestamp
     ) -> Exit {
         precondition(remaining == 0, "a position leaves when all its targets are accounted for")
+        // It has its end already, and a second one would only repeat it.
+        if dispatch.verdict == .closed { return .done }
         if let ending = ending ?? verdictEnding(of: dispatch) { return ended(position, ending) }
         func goesBack(after delay: Duration, spent: Bool, cursor: Int64, clears: Bool) -> Exit {
             let attempt = spent ? dispatch.attempt : dispatch.attempt - 1
@@ -90,7 +92,9 @@ struct PositionProgress: Equatable, Sendable {
     private func lastExit(position: Int16, dispatch: ClaimedDispatch, hadTargets: Bool) -> Exit {
         if let failure { return ended(position, Ending(status: .failed, reason: failure)) }
         if hasExpired { return ended(position, Ending(status: .expired, reason: .expired)) }
-        if !hadTargets && !dispatch.prior { return ended(position, Ending(status: .dispatched, reason: .noDevice)) }
+        if !hadTargets, let reason = dispatch.nobody ?? (dispatch.prior ? nil : .noDevice) {
+            return ended(position, Ending(status: .dispatched, reason: reason))
+        }
         return .done
     }
 
@@ -103,8 +107,7 @@ struct PositionProgress: Equatable, Sendable {
 
     private func verdictEnding(of dispatch: ClaimedDispatch) -> Ending? {
         switch dispatch.verdict {
-        case .send: nil
-        case .closed: Ending(status: .cancelled, reason: .cancelled)
+        case .send, .closed: nil
         case .superseded: Ending(status: .superseded, reason: .superseded)
         case .expired: Ending(status: .expired, reason: .expired)
         case .orphan: Ending(status: .cancelled, reason: .erased)

@@ -77,6 +77,8 @@ package struct ClaimedDispatch: Equatable, Sendable {
     /// The earliest instant at which a target that is left out now, because its own retry is still ahead, may be tried
     /// again; nil when none is left out for that. The row must not end before it.
     package let heldUntil: Timestamp?
+    /// Why nobody is to be sent to although the row is wanted; nil when it has targets, or has reached them all before.
+    package let nobody: SettlementReason?
     /// Its targets, as indices of the batch's `targets`.
     package let targets: Range<Int>
 
@@ -85,7 +87,7 @@ package struct ClaimedDispatch: Equatable, Sendable {
         notification: Identifier, share: Share, dueAt: Timestamp, attempt: Int16, crashes: Int16, prior: Bool,
         afterDevice: Int64, verdict: ClaimVerdict, kind: KindNumber, createdAt: Timestamp, expiresAt: Timestamp,
         payload: TextRange, collapseKey: TextRange, thread: TextRange, badge: Int32?, silent: Bool,
-        heldUntil: Timestamp?, targets: Range<Int>
+        heldUntil: Timestamp?, nobody: SettlementReason? = nil, targets: Range<Int>
     ) {
         self.notification = notification
         self.share = share
@@ -104,6 +106,7 @@ package struct ClaimedDispatch: Equatable, Sendable {
         self.badge = badge
         self.silent = silent
         self.heldUntil = heldUntil
+        self.nobody = nobody
         self.targets = targets
     }
 }

@@ -1,7 +1,6 @@
-/// Sends back, unsent, the rows of claims whose answer was lost: the worker knows the batch it asked for. The
-/// attempt is given
-/// back, no crash is counted and nothing is `unknown`. Repeated with every recovery, because the old backend may
-/// commit late.
+/// Sends back, unsent, the rows of claims whose answer was lost: the worker knows the batch it asked for. The attempt
+/// is given back, no crash is counted and nothing is `unknown`. Repeated with every recovery, because the old backend
+/// may commit late.
 ///
 /// Parameters: $1 uuid[] batches, $2 uuid owner. Result: `returned` int8.
 enum AdoptStatement {

@@ -1,7 +1,6 @@
 /// The awake keys, one advisory lock per route: a worker that holds one is about to look at the queue anyway, so
-/// producers need not
-/// notify. Held by the session that claims; tried, never waited for; counted by the server, so asked for only when
-/// not held.
+/// producers need not notify. Held by the session that claims; tried, never waited for; counted by the server, so
+/// asked for only when not held.
 enum AwakeStatement {
     static let holdName = "hold_awake"
     static let releaseName = "release_awake"

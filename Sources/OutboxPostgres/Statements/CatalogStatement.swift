@@ -5,11 +5,10 @@ enum CatalogStatement {
 
     /// All revisions, because rows enqueued under an earlier one still render.
     /// Result: `kind_no` int4, `name`, `presentation` text, `title`, `subtitle`, `body`, `container` text (null for
-    /// none),
-    /// `push_type` text, `priority` int2, `interruption_level`, `category`, `sound` text, `group_by_thread`,
+    /// none), `push_type` text, `priority` int2, `interruption_level`, `category`, `sound` text, `group_by_thread`,
     /// `mutable_content` bool, `provider_ttl` int8 (milliseconds; null: what remains of the deadline), `retry` text
-    /// (null: the
-    /// worker's default; `30s,2m` a list, `2s..5m` base and cap), `key_names`, `key_types` text[] (same length).
+    /// (null: the worker's default; `30s,2m` a list, `2s..5m` base and cap), `key_names`, `key_types` text[] (same
+    /// length).
     static let kindsText = """
         SELECT k.kind_no, k.name, k.presentation, k.content ->> 'title' AS title,
             k.content ->> 'subtitle' AS subtitle,

@@ -1,6 +1,5 @@
 /// Moves due rows of one route from the queue into one new lease, and ends none of them: every row that leaves the
-/// queue is
-/// in the lease and in the answer, whatever else is missing, and the only way out is the settle.
+/// queue is in the lease and in the answer, whatever else is missing, and the only way out is the settle.
 ///
 /// | parameter | type | meaning |
 /// | --- | --- | --- |
@@ -13,22 +12,17 @@
 /// | $10 | interval | life of the lease |
 /// | $11 | int8 | most targets per row |
 ///
-/// One result row per target, or one with null target columns; rows of a position follow one another:
-/// `position` int2, `notification_id` uuid, `tenant_no` int4, `urgency` int2, `due_at` timestamptz, `attempt` int2
-/// (this
-/// one included), `crashes` int2, `prior` bool, `after_device` int8, `verdict` int2 (0 send, 1 closed, 2 expired, 3
-/// orphan,
-/// 4 superseded), `kind_no` int4, `created_at`, `expires_at` timestamptz, `payload`, `collapse_key`, `thread` text,
-/// `badge` int4, `silent` bool, `device_no` int8, `token` text, `token_seq` int4, `spent` int2, `notes_success` bool,
-/// `nobody` text (why a wanted row has no target; null: every target is final), `others_due_at` timestamptz (when
-/// the next
-/// target that was left out because of its own wait is due), `now` timestamptz.
+/// One result row per target, or one with null target columns; rows of a position follow one another: `position`
+/// int2, `notification_id` uuid, `tenant_no` int4, `urgency` int2, `due_at` timestamptz, `attempt` int2 (this one
+/// included), `crashes` int2, `prior` bool, `after_device` int8, `verdict` int2 (0 send, 1 closed, 2 expired, 3
+/// orphan, 4 superseded), `kind_no` int4, `created_at`, `expires_at` timestamptz, `payload`, `collapse_key`, `thread`
+/// text, `badge` int4, `silent` bool, `device_no` int8, `token` text, `token_seq` int4, `spent` int2, `notes_success`
+/// bool, `nobody` text (why a wanted row has no target; null: every target is final), `others_due_at` timestamptz
+/// (when the next target that was left out because of its own wait is due), `now` timestamptz.
 ///
 /// READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan for the
-/// DELETE, primary
-/// keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops only, and no join of two
-/// CTEs,
-/// which the pinned planner would make quadratic.
+/// DELETE, primary keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops only, and
+/// no join of two CTEs, which the pinned planner would make quadratic.
 enum ClaimStatement {
     static let name = "claim"
 
@@ -63,8 +57,8 @@ enum ClaimStatement {
             FROM gone q LEFT JOIN postbell.outbox n ON n.id = q.notification_id),
         addressed AS MATERIALIZED (
             -- the page of targets: live devices of the route that do not mute the kind; after an earlier claim,
-            -- without
-            -- those that have a final row or wait for their own retry (-1), and with the attempts each has spent
+            -- without those that have a final row or wait for their own retry (-1), and with the attempts each has
+            -- spent
             SELECT t.*, d.device_no, d.token, d.token_seq, d.spent, d.success_due_at
             FROM taken t LEFT JOIN LATERAL (
                 SELECT v.device_no, v.token, v.token_seq, v.spent, v.success_due_at FROM (

@@ -2,8 +2,8 @@
 ///
 /// Parameters: $1 uuid[] notifications, $2 int8[] devices, $3 int4[] which token, $4 uuid batch, $5 uuid owner, $6
 /// int2 route.
-/// Result, one row per target in order: `owned` bool (the lease is ours and has not lapsed), `reason` text (null:
-/// may be sent).
+/// Result, one row per target in order: `owned` bool (the lease is ours and has not lapsed), `reason` text (null: may
+/// be sent).
 enum RecheckStatement {
     static let name = "recheck"
 

@@ -1,6 +1,5 @@
 /// Ends the wait of notifications that had no device: those whose principal has one now get their routes, the others
-/// end. One
-/// statement: the right to go on comes from the row that it deletes from the queue.
+/// end. One statement: the right to go on comes from the row that it deletes from the queue.
 ///
 /// Parameter: $1 int8 most rows. Result: `resolved` int8, `routed` int8 (queue rows made), `orphans` int8 (rows whose
 /// notification is not to be seen: a restore, worth an alarm).

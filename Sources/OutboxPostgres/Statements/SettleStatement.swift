@@ -1,8 +1,6 @@
 /// Writes one flush of one lease. It may be repeated at any time, by any session, with the same arrays: the right to
-/// put a
-/// row anywhere comes from its own bit in the lease, cleared in the same statement, so a repetition finds nothing to
-/// move.
-/// It touches no row and no key that a producer or a back end can hold.
+/// put a row anywhere comes from its own bit in the lease, cleared in the same statement, so a repetition finds
+/// nothing to move. It touches no row and no key that a producer or a back end can hold.
 ///
 /// | parameter | type | meaning |
 /// | --- | --- | --- |
@@ -19,9 +17,8 @@
 /// | $25 … $28 | int2[], text[], text[], bool[] | ends: position, status, reason, the whole notification |
 ///
 /// One result row: `owned` bool (the lease is still ours; lapsed but not recovered is ours), `inserted` int8 (new
-/// ledger
-/// rows), `returned` int8, `ended` int8. Neither owned nor inserted: our own repetition. Inserted but not owned:
-/// fenced.
+/// ledger rows), `returned` int8, `ended` int8. Neither owned nor inserted: our own repetition. Inserted but not
+/// owned: fenced.
 enum SettleStatement {
     static let name = "settle"
 

@@ -1,12 +1,10 @@
 /// Ends overdue rows of routes that nobody serves or that are paused, so that every notification reaches an end.
-/// Walks the queue by
-/// its primary key, a bounded stretch per call; the caller carries the cursor and begins anew when it comes back
-/// null.
+/// Walks the queue by its primary key, a bounded stretch per call; the caller carries the cursor and begins anew when
+/// it comes back null.
 ///
 /// Parameters: $1 int2[] routes that are served and left alone, $2 uuid and $3 int2 cursor (last row looked at; all
-/// zero, -1 to
-/// begin), $4 int8 most rows to look at. Result, one row: `ended` int8, `last_id` uuid, `last_route` int2 (null: the
-/// end).
+/// zero, -1 to begin), $4 int8 most rows to look at. Result, one row: `ended` int8, `last_id` uuid, `last_route` int2
+/// (null: the end).
 enum SweepStatement {
     static let name = "sweep"
 

@@ -1,20 +1,18 @@
 /// Which shares have rows on which routes: a loose index scan that jumps from one (crashes, urgency, tenant) to the
-/// next, bounded
-/// per route, beginning behind a cursor so that no tenant hides behind another. It reads from the start of each
-/// share, so with a
-/// pinned xmin horizon it walks over dead entries: the caller rations it by its own cost.
+/// next, bounded per route, beginning behind a cursor so that no tenant hides behind another. It reads from the start
+/// of each share, so with a pinned xmin horizon it walks over dead entries: the caller rations it by its own cost.
 ///
 /// Parameters: $1 int2[] routes, $2 int2[], $3 int2[], $4 int4[] cursor of each route (crashes, urgency, tenant; -1
-/// from the
-/// start), $5 int8 most shares per route.
+/// from the start), $5 int8 most shares per route.
 /// Result: `route_no` int2, `crashes` int2, `urgency` int2, `tenant_no` int4, `due_at` timestamptz (of its first
-/// row), `now`
-/// timestamptz; in index order per route. No row at all when nothing waits.
+/// row), `now` timestamptz; in index order per route. No row at all when nothing waits.
 enum WaitingStatement {
     static let name = "waiting"
 
     static let text = """
-        SELECT r.route_no, s.crashes, s.urgency, s.tenant_no, s.due_at, now() AS now
+        SELECT now() AS now, w.route_no, w.crashes, w.urgency, w.tenant_no, w.due_at
+        FROM (SELECT 1) always LEFT JOIN LATERAL (
+        SELECT r.route_no, s.crashes, s.urgency, s.tenant_no, s.due_at
         FROM unnest($1::int2[], $2::int2[], $3::int2[], $4::int4[]) r(route_no, crashes, urgency, tenant_no)
         CROSS JOIN LATERAL (
             WITH RECURSIVE share AS (
@@ -29,7 +27,7 @@ enum WaitingStatement {
                         share.urgency, share.tenant_no)
                     ORDER BY q.crashes, q.urgency, q.tenant_no, q.due_at LIMIT 1) n
                 WHERE share.number < $5::int8)
-            SELECT * FROM share) s
-        ORDER BY r.route_no, s.crashes, s.urgency, s.tenant_no
+            SELECT * FROM share) s) w ON true
+        ORDER BY w.route_no, w.crashes, w.urgency, w.tenant_no
         """
 }
