@@ -122,6 +122,14 @@ extension ClientCore {
         connection.retire(error)
     }
 
+    /// Gives every open connection up in favour of a new one.
+    func retireAll(_ reason: String) {
+        for connection in connections where connection.state == .open {
+            connection.retire(HTTP2ConnectionError(.retired, peer: connection.peer, reason: reason))
+        }
+        wantTurn()
+    }
+
     // MARK: Looking after
 
     /// Whatever is due for one connection.

@@ -42,6 +42,12 @@ package actor HTTP2Client {
         core.endWaiting(.closed, at: .now)
     }
 
+    /// Opens a new connection for what is sent from now on; those in use finish what they have and close. For peers that
+    /// bind a connection to the credential it first saw.
+    package func replaceConnections() {
+        core.retireAll("its credential was replaced")
+    }
+
     /// Refuses new requests, waits at most `limit` for those in flight, and closes all connections; what is still
     /// without an answer then ends as `unanswered(.connectionLost)`.
     package func close(within limit: Duration) async {

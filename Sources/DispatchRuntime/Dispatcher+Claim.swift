@@ -1,0 +1,106 @@
+import OutboxCore
+
+extension Dispatcher {
+    /// Claims whenever a lane has room and the queue has work, until the worker stops.
+    func claimWork() async {
+        var wake = WakePlan(poll: settings.poll)
+        var known: WaitingWork?
+        var failures = 0
+        while !state.isDraining {
+            refreshCapacities()
+            guard state.wantsWork(at: .now) else {
+                known = nil
+                await standBy()
+                continue
+            }
+            do {
+                let work = try await findWork(known)
+                known = nil
+                failures = 0
+                if let claim = state.planClaim(work, now: .now) {
+                    // A full claim says that there is more where it came from: no need to look again.
+                    let wasFull = try await self.claim(claim.request, lane: claim.lane)
+                    if wasFull { known = work }
+                    wake.foundWork()
+                } else {
+                    try await rest(&wake, after: work)
+                }
+            } catch {
+                known = nil
+                await storeFailed(error, attempt: failures)
+                failures += 1
+            }
+        }
+        await letGo()
+    }
+
+    private func refreshCapacities() {
+        for (index, lane) in lanes.enumerated() {
+            state.updateLane(index) { $0.setCapacity(lane.capacity) }
+        }
+    }
+
+    private func findWork(_ known: WaitingWork?) async throws(StoreError) -> WaitingWork {
+        if let known { return known }
+        let routes = state.openRoutes(at: .now)
+        if settings.holdsAwakeKeys { _ = try await store.holdAwake(routes) }
+        let work = try await store.waitingWork(on: routes)
+        storeAnswered(at: work.now)
+        return work
+    }
+
+    /// Nothing can be claimed now: no lane is open, none has room, or too much waits to be written.
+    private func standBy() async {
+        if state.openRoutes(at: .now).isEmpty { await letGo() }
+        let now = ContinuousClock.now
+        let opens = state.lanes.compactMap { $0.opensAt(after: now) }.min() ?? now + settings.poll
+        await claimSignal.wait(until: min(opens, now + settings.poll))
+    }
+
+    /// Lets producers notify again; a failure says nothing new, since a dead session holds no keys.
+    private func letGo() async {
+        guard settings.holdsAwakeKeys else { return }
+        do {
+            try await store.releaseAwake()
+        } catch {
+            observer.storeFailed(error)
+        }
+    }
+
+    private func rest(_ wake: inout WakePlan, after work: WaitingWork) async throws(StoreError) {
+        let untilDue = work.shares.map(\.dueAt).filter { $0 > work.now }.min().map { $0 - work.now }
+        switch wake.foundNothing(untilDue: untilDue, jitter: state.draw()) {
+        case .letGo:
+            if settings.holdsAwakeKeys { try await store.releaseAwake() }
+        case .wait(let duration):
+            await claimSignal.wait(until: .now + duration)
+            wake.woken()
+        }
+    }
+
+    /// One claim; answers whether it took all it asked for.
+    private func claim(_ request: ClaimRequest, lane: Int) async throws(StoreError) -> Bool {
+        let askedAt = ContinuousClock.now
+        let batch: ClaimedBatch?
+        do {
+            batch = try await store.claim(request)
+        } catch {
+            // The claim may have been carried out: the upkeep adopts the lease by its name.
+            lostClaims.append(request.batch)
+            throw error
+        }
+        storeAnswered(at: batch?.claimedAt)
+        state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: .now)
+        guard let batch else { return false }
+        observer.claimed(
+            batch: batch.identifier, route: batch.route, rows: batch.dispatches.count, targets: batch.targets.count)
+        if batch.dispatches.contains(where: { kinds[$0.kind] == nil }) { try await loadKinds() }
+        pump(lane)
+        return batch.dispatches.count >= request.credits.reduce(0) { $0 + $1.rows }
+    }
+
+    func loadKinds() async throws(StoreError) {
+        let loaded = try await store.kinds()
+        kinds = Dictionary(uniqueKeysWithValues: loaded.map { ($0.number, $0) })
+    }
+}

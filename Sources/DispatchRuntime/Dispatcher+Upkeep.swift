@@ -1,0 +1,83 @@
+import OutboxCore
+
+extension Dispatcher {
+    /// Keeps leases alive and the schema tidy, once a second or when a lease asks for it, until the worker has stopped.
+    func keepUp() async {
+        var turn = 0
+        while !isFinished {
+            let now = ContinuousClock.now
+            await renewLeases(now: now)
+            if !state.isDraining { await recoverAndRefresh(turn: turn) }
+            turn += 1
+            let renewal = state.nextRenewalAt ?? now + .seconds(1)
+            await upkeepSignal.wait(until: min(max(renewal, now + .milliseconds(10)), now + .seconds(1)))
+        }
+        await attempt { () async throws(StoreError) in try await self.store.unregister() }
+    }
+
+    private func renewLeases(now: ContinuousClock.Instant) async {
+        let due = state.takeRenewals(now: now)
+        guard !due.isEmpty else { return }
+        await attempt { () async throws(StoreError) in
+            let extended = try await self.store.renew(due, lease: self.settings.dispatch.lease)
+            self.state.renewed(due, extended: extended, askedAt: now)
+        }
+    }
+
+    private func recoverAndRefresh(turn: Int) async {
+        await attempt { () async throws(StoreError) in try await self.recoverLapsed() }
+        await attempt { () async throws(StoreError) in
+            let resolved = try await self.store.resolveUnrouted(limit: 100)
+            if resolved > 0 { self.claimSignal.ring() }
+        }
+        let later = laterEffects
+        laterEffects = []
+        state.returnEffects(later)
+        if !later.isEmpty { settleSignal.ring() }
+        if turn % 5 == 0 { await refreshRegistry() }
+        if turn % 3600 == 0 {
+            await attempt { () async throws(StoreError) in try await self.store.preparePartitions() }
+        }
+    }
+
+    private func recoverLapsed() async throws(StoreError) {
+        if !lostClaims.isEmpty {
+            // Asked for again with each turn for a while: the old session may commit late.
+            let rows = try await store.adopt(lostClaims)
+            lostClaims = Array(lostClaims.suffix(5))
+            if rows > 0 { state.recovered() }
+        }
+        let report = try await store.recover(
+            healthySince: healthySince, limit: 10, maxCrashes: settings.maxCrashes)
+        guard report.leases > 0 else { return }
+        observer.recovered(report)
+        state.recovered()
+        claimSignal.ring()
+    }
+
+    /// The registry's routes and kinds as they are now, and this worker's heartbeat.
+    func refreshRegistry() async {
+        await attempt { () async throws(StoreError) in
+            let registry = try await self.store.routes()
+            self.routes = Dictionary(uniqueKeysWithValues: registry.map { ($0.number, $0) })
+            for (index, configuration) in self.configurations.enumerated() {
+                let served = registry.filter(configuration.serves).map(\.number)
+                self.state.updateLane(index) { $0.setRoutes(served) }
+            }
+            try await self.loadKinds()
+            let time = try await self.store.register(
+                routes: self.servedRoutes.map(\.number), version: self.settings.version)
+            self.storeAnswered(at: time)
+        }
+    }
+
+    /// Does one piece of upkeep; a failure is told and left to the next turn.
+    private func attempt(_ work: () async throws(StoreError) -> Void) async {
+        do {
+            try await work()
+        } catch {
+            if error.kind == .connection { storeIsDown = true }
+            observer.storeFailed(error)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+package import EventLoop
+import HTTP2
+package import OutboxCore
+
+/// The worker: claims, sends and settles on one event loop, by the decisions of `DispatchState`.
+///
+/// Three tasks run side by side and meet only in the state: one claims, one writes flushes, one keeps leases alive and
+/// recovers; the transports answer by call. An `await` among them is a call on the loop, not a thread crossing.
+package actor Dispatcher {
+    let loop: EventLoop
+    let store: any OutboxStore
+    let observer: any DispatchObserver
+    let settings: DispatcherSettings
+    var state: DispatchState
+    let configurations: [LaneConfiguration]
+    var lanes: [ProviderLane] = []
+    var routes: [RouteNumber: Route] = [:]
+    var kinds: [KindNumber: Kind] = [:]
+    /// Rung when a claim may find something: a notification, free slots, an open lane.
+    let claimSignal: LoopSignal
+    /// Rung when results wait to be written.
+    let settleSignal: LoopSignal
+    /// Rung when the upkeep shall not wait for its next turn.
+    let upkeepSignal: LoopSignal
+    /// Whether the settling task waits with nothing to write.
+    var settleIsIdle = false
+    /// Claims whose answer was lost.
+    var lostClaims: [Identifier] = []
+    /// Device effects whose device was locked by somebody: tried again by the upkeep.
+    var laterEffects: [DeviceEffect] = []
+    /// Since when the database has answered without a break, on its own clock.
+    var healthySince: Timestamp
+    /// Whether the last statement failed for lack of a connection.
+    var storeIsDown = false
+    /// When what is left is given up; nil while the worker runs.
+    var abortsAt: ContinuousClock.Instant?
+    /// Whether claims and flushes have ended for good.
+    var isFinished = false
+    /// Targets that went back unsent while stopping.
+    var releasedWhileStopping = 0
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        loop.asUnownedSerialExecutor()
+    }
+
+    /// A worker that is ready to run. `now` is the database's time at this moment; `seed` makes its draws repeatable.
+    package init(
+        on loop: EventLoop, store: any OutboxStore, observer: any DispatchObserver, settings: DispatcherSettings,
+        lanes: [LaneConfiguration], now: Timestamp, seed: UInt64
+    ) {
+        self.loop = loop
+        self.store = store
+        self.observer = observer
+        self.settings = settings
+        configurations = lanes
+        healthySince = now
+        state = DispatchState(
+            settings: settings.dispatch, lanes: lanes.map(\.description),
+            clock: DatabaseClock(reading: now, at: .now), seed: seed)
+        claimSignal = LoopSignal(on: loop)
+        settleSignal = LoopSignal(on: loop)
+        upkeepSignal = LoopSignal(on: loop)
+    }
+
+    /// Dispatches until it was told to stop and has let go of everything it held. The task must prefer the loop.
+    package func run() async {
+        lanes = configurations.indices.map { makeLane($0) }
+        await refreshRegistry()
+        observer.started(lanes: configurations.map(\.description.name), routes: servedRoutes)
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.claimWork() }
+            group.addTask { await self.settleResults() }
+            group.addTask { await self.keepUp() }
+        }
+        for lane in lanes { await lane.close(within: .zero) }
+        observer.stopped(released: releasedWhileStopping)
+    }
+
+    /// A notification came: somebody enqueued while this worker said it was asleep.
+    package func wake() {
+        claimSignal.ring()
+    }
+
+    /// Stops claiming, finishes what is in flight within the stop timeout and settles. Called again: aborts at once.
+    package func stop() {
+        let now = ContinuousClock.now
+        if abortsAt == nil {
+            abortsAt = now + settings.stopTimeout
+            releasedWhileStopping = state.drain(at: now)
+            observer.draining(inFlight: state.inFlight)
+        } else {
+            abortsAt = now
+        }
+        claimSignal.ring()
+        settleSignal.ring()
+        upkeepSignal.ring()
+    }
+
+    /// Routes of all lanes.
+    var servedRoutes: [Route] {
+        state.lanes.flatMap(\.routes).compactMap { routes[$0] }
+    }
+
+    private func makeLane(_ index: Int) -> ProviderLane {
+        let configuration = configurations[index]
+        let client = HTTP2Client(
+            configuration.transport, on: loop,
+            answered: { [weak self] batch in self?.assumeIsolated { $0.answered(lane: index, &batch) } },
+            stateChanged: { [weak self] state in self?.assumeIsolated { $0.transportChanged(lane: index, state) } })
+        return ProviderLane(configuration, client: client)
+    }
+
+    // MARK: Faults of the database
+
+    /// A statement failed: says so once per outage and waits before the caller repeats it.
+    func storeFailed(_ error: StoreError, attempt: Int) async {
+        if error.kind == .connection { storeIsDown = true }
+        if attempt == 0 { observer.storeFailed(error) }
+        let wait = Duration.milliseconds(min(2000, 50 << min(attempt, 6)))
+        // Cut short when the worker is told to stop: the callers look at `abortsAt` next.
+        try? await loop.sleep(for: wait)
+    }
+
+    /// A statement was answered; `time` is the database's time in it, where it told.
+    func storeAnswered(at time: Timestamp?) {
+        if let time { state.heard(time, at: .now) }
+        guard storeIsDown else { return }
+        storeIsDown = false
+        healthySince = state.clock.time(at: .now)
+        observer.storeRecovered()
+    }
+
+    /// Whether the worker gives up on what it could not finish.
+    func isAborting(at now: ContinuousClock.Instant) -> Bool {
+        abortsAt.map { $0 <= now } ?? false
+    }
+}
