@@ -28,6 +28,16 @@ enum TestServer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         try PostgresConfiguration("\(connectionString()) \(more)")
     }
 
+    /// The server's Unix socket, for a proxy before it.
+    func socketPath() throws -> String {
+        let options = try connectionString().split(separator: " ").map { $0.split(separator: "=", maxSplits: 1) }
+        let values = Dictionary(uniqueKeysWithValues: options.map { (String($0[0]), String($0[1])) })
+        guard let folder = values["host"], folder.hasPrefix("/"), let port = values["port"] else {
+            throw Missing(description: "\(rawValue) must name a folder as host, and a port")
+        }
+        return "\(folder)/.s.PGSQL.\(port)"
+    }
+
     func connect() async throws -> PostgresConnection {
         try await PostgresConnection.connect(configuration(), on: Self.loop)
     }

@@ -6,7 +6,7 @@ import EventLoop
 /// libpq resolves host names, reads password, service and certificate files and computes keys inside
 /// `PQconnectStart` and any `PQconnectPoll` (it moves to the next host there). Those calls therefore run on the loop's
 /// threads; the waits between them are waits of the loop. So every way of libpq to name servers works, and a slow
-/// resolver never holds the loop. At the deadline the caller is released at once; a call that is still under way frees
+/// resolver never holds the loop. At the deadline, or when its task is cancelled, the caller is released at once; a call that is still under way frees
 /// what it made when it returns.
 actor Connector: ReadinessHandler {
     private let loop: EventLoop
@@ -26,11 +26,16 @@ actor Connector: ReadinessHandler {
 
     /// An open connection, as the address of a `PGconn` that the caller owns.
     func connect() async throws(PostgresError) -> UInt {
-        let deadline = loop.arm(at: .now + configuration.connectTimeout) { [weak self] in
-            self?.assumeIsolated { $0.expire() }
+        let timeout = configuration.connectTimeout
+        let deadline = loop.arm(at: .now + timeout) { [weak self] in
+            self?.assumeIsolated { $0.giveUp(.deadline, "not connected within \(timeout)") }
         }
         Task(executorPreference: loop) { await self.run() }
-        await withUnsafeContinuation { caller = $0 }
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { caller = $0 }
+        } onCancel: {
+            Task(executorPreference: loop) { await self.giveUp(.closed, "the attempt was given up") }
+        }
         loop.cancel(deadline)
         guard let outcome else { preconditionFailure("a connector was resumed without an outcome") }
         return try outcome.get()
@@ -81,10 +86,8 @@ actor Connector: ReadinessHandler {
         loop.unwatch(socket)
     }
 
-    private func expire() {
-        let seconds = configuration.connectTimeout
-        finish(
-            .failure(PostgresError(.deadline, operation: "connect", message: "not connected within \(seconds)")))
+    private func giveUp(_ kind: PostgresError.Kind, _ message: String) {
+        finish(.failure(PostgresError(kind, operation: "connect", message: message)))
         readiness?.resume()
         readiness = nil
     }

@@ -57,10 +57,14 @@ package actor PostgresConnection {
         wire.end(PostgresError(.closed, operation: "connection", message: "the connection was closed"))
     }
 
+    /// Closes the session because of `reason`, which `whenEnded` reports. Statements under way or waiting throw.
+    package func drop(_ reason: PostgresError) {
+        wire.end(reason)
+    }
+
     /// Calls `ended` on the loop, once, when the connection has ended, with the reason; at once if it has ended already.
     package func whenEnded(_ ended: @escaping @Sendable (PostgresError) -> Void) {
-        guard wire.isOpen else { return ended(wire.failure("connection", wasSent: false)) }
-        wire.ended = ended
+        if let reason = wire.reason { ended(reason) } else { wire.ended = ended }
     }
 
     /// Calls `notified` on the loop for each notification of the session's channels. The payload is not looked at.

@@ -11,14 +11,15 @@ final class Wire: ReadinessHandler {
     private let socket: Int32
     /// Nil once ended.
     private var connection: OpaquePointer?
-    private var reason: PostgresError?
+    /// Why it broke or was ended; nil while it is open.
+    private(set) var reason: PostgresError?
     private var isBroken = false
     private var isInUse = false
     private var isFlushed = true
     private var waiter: UnsafeContinuation<Void, Never>?
     /// What the server said last before it ended the session, while no statement was under way.
     private var farewell: PostgresError?
-    /// Gets the channel of each notification.
+    /// Gets the channels of the notifications that have arrived.
     var notified: ((_ channel: String) -> Void)?
     /// Gets the reason once, when the connection has ended.
     var ended: ((PostgresError) -> Void)?
@@ -149,12 +150,15 @@ final class Wire: ReadinessHandler {
         if isFlushed && !isBusy { resumeWaiter() }
     }
 
+    /// Reports each channel once for all of its notifications that have arrived: a flood costs one call a read.
     private func deliverNotifications() {
-        while let connection, let notification = PQnotifies(connection) {
+        var channels: [String] = []
+        while let notification = PQnotifies(connection) {
             let channel = String(cString: notification.pointee.relname)
             PQfreemem(notification)
-            notified?(channel)
+            if !channels.contains(channel) { channels.append(channel) }
         }
+        for channel in channels { notified?(channel) }
     }
 
     fileprivate func noticeArrived(_ result: OpaquePointer) {
