@@ -62,7 +62,7 @@ let package = Package(
         library("DispatchRuntime", ["OutboxCore", "EventLoop", "HTTP2", "Telemetry"]),
         library(
             "Operations",
-            ["OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Telemetry"]
+            ["OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Telemetry", "CLinux"]
         ),
         tool(
             "postbell",

@@ -35,3 +35,9 @@ int clinux_signal_to_eventfd(int signal, int descriptor) {
 void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
 }
+
+extern char **environ;
+
+char *const *clinux_environment(void) {
+    return environ;
+}

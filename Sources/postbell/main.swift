@@ -1,1 +1,5 @@
-print("not built yet")
+import Glibc
+import Operations
+
+let tool = CommandLineTool(environment: ProcessEnvironment.variables(), dispatch: runDispatch)
+exit(tool.run(Array(CommandLine.arguments.dropFirst())))

@@ -16,4 +16,7 @@ int clinux_signal_to_eventfd(int signal, int descriptor);
 // Names the calling thread for ps and debuggers (cut to 15 bytes).
 void clinux_name_thread(const char *name);
 
+// The process's environment: an array of NAME=value that ends with NULL. Read it before other threads may change it.
+char *const *clinux_environment(void);
+
 #endif

@@ -14,7 +14,7 @@ package enum SettingOrigin: Sendable, Equatable {
         switch self {
         case .option(let name): "option \(name)"
         case .environment: "environment"
-        case .file(let path, let line): "\(path) line \(line)"
+        case .file(let path, let line): "\(QuotedText.line(path)) line \(line)"
         case .standard: "default"
         }
     }

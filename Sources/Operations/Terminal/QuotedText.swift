@@ -9,8 +9,14 @@ enum QuotedText {
 
     /// `text` without quotes.
     static func escape(_ text: String) -> String {
+        let shown = line(String(String.UnicodeScalarView(text.unicodeScalars.prefix(longest))))
+        return text.unicodeScalars.count > longest ? shown + "…" : shown
+    }
+
+    /// `text` of any length on one line.
+    static func line(_ text: String) -> String {
         var shown = ""
-        for scalar in text.unicodeScalars.prefix(longest) {
+        for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
                 shown += "\\u{" + String(scalar.value, radix: 16) + "}"
@@ -18,6 +24,6 @@ enum QuotedText {
                 shown.unicodeScalars.append(scalar)
             }
         }
-        return text.unicodeScalars.count > longest ? shown + "…" : shown
+        return shown
     }
 }

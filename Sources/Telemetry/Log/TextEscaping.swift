@@ -1,6 +1,14 @@
 /// Escapes text so that it stays on its line, ends at its quote and cannot steer a terminal. The escapes are JSON's
 /// (RFC 8259, section 7), in logfmt too.
-enum TextEscaping {
+package enum TextEscaping {
+    /// The whole of `text` as a JSON string, quotes included.
+    package static func quoted(_ text: String) -> String {
+        var line = [UInt8(ascii: "\"")]
+        append(text, limit: .max, to: &line)
+        line.append(UInt8(ascii: "\""))
+        return String(decoding: line, as: UTF8.self)
+    }
+
     /// Whether logfmt must put quotes around `text`.
     static func needsQuotes(_ text: String) -> Bool {
         text.isEmpty

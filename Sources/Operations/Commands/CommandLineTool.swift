@@ -1,0 +1,92 @@
+import EventLoop
+import Glibc
+import Synchronization
+import Telemetry
+
+/// The program `postbell`: understands the command line, runs the command, says what went wrong, and knows the status.
+package struct CommandLineTool: Sendable {
+    private let environment: [String: String]
+    private let output: Terminal
+    private let errors: Terminal
+    private let dispatch: DispatchRunner
+
+    /// In the order of the overview.
+    static let commands = [DispatchCommand.description, MigrateCommand.description, ConfigCommand.description]
+
+    /// A tool whose worker is `dispatch`.
+    package init(environment: [String: String], dispatch: @escaping DispatchRunner) {
+        self.environment = environment
+        output = Terminal(descriptor: 1, environment: environment)
+        errors = Terminal(descriptor: 2, environment: environment)
+        self.dispatch = dispatch
+    }
+
+    /// Does what `arguments` (without the program's name) ask for, and returns the status to exit with. Called once, on
+    /// the main thread, which turns the loop meanwhile.
+    package func run(_ arguments: [String]) -> Int32 {
+        // A reader of our output may go away; that is its own affair, and `write` reports it.
+        signal(SIGPIPE, SIG_IGN)
+        do throws(CommandFailure) {
+            switch try ArgumentParser(commands: Self.commands).parse(arguments) {
+            case .version:
+                output.write("postbell \(PostbellVersion.current)\n")
+            case .help(nil):
+                output.write(HelpText.overview(Self.commands))
+            case .help(let name?):
+                output.write(HelpText.command(type(of: command(name)).description))
+            case .run(let name, let options):
+                return try run(command(name), options).rawValue
+            }
+            return ExitCode.done.rawValue
+        } catch {
+            report(error)
+            return error.code.rawValue
+        }
+    }
+
+    private func command(_ name: CommandName) -> any Command {
+        switch name {
+        case .dispatch: DispatchCommand(runner: dispatch)
+        case .migrate: MigrateCommand()
+        case .config: ConfigCommand()
+        }
+    }
+
+    private func run(_ command: any Command, _ options: ParsedOptions) throws(CommandFailure) -> ExitCode {
+        let loop = EventLoop()
+        let context = CommandContext(environment: environment, output: output, errors: errors, loop: loop)
+        let result = CommandResult()
+        Task(executorPreference: loop) {
+            do throws(CommandFailure) {
+                result.set(.success(try await command.run(options, context)))
+            } catch {
+                result.set(.failure(error))
+            }
+            loop.stop()
+        }
+        loop.run()
+        return try result.get()
+    }
+
+    private func report(_ failure: CommandFailure) {
+        let isJournal = JournalStream.isConnected(2, variable: environment["JOURNAL_STREAM"])
+        let prefix = isJournal ? "<\(LogLevel.error.priority)>" : ""
+        for problem in failure.problems {
+            errors.write("\(prefix)\(errors.paint("postbell:", .red)) \(QuotedText.line(problem.line))\n")
+        }
+    }
+}
+
+/// Hands a command's end from its task to the thread that turned the loop.
+private final class CommandResult: Sendable {
+    private let result = Mutex<Result<ExitCode, CommandFailure>?>(nil)
+
+    func set(_ value: Result<ExitCode, CommandFailure>) {
+        result.withLock { $0 = value }
+    }
+
+    func get() throws(CommandFailure) -> ExitCode {
+        guard let value = result.withLock({ $0 }) else { preconditionFailure("the loop stopped before its command") }
+        return try value.get()
+    }
+}

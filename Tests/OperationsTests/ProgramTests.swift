@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+@testable import Operations
+
+/// The commands end to end: wrong input is answered in one clear line, with its status, and repeats no secret.
+@Suite struct ProgramTests {
+    /// What an operator could put where it does not belong.
+    private static let secret = "hush-hush"
+
+    @Test(
+        arguments: [
+            ([], [:], 2, "postbell: no command was given; command line; see `postbell --help`"),
+            (["dispach"], [:], 2, #"postbell: there is no command "dispach"; argument 1; did you mean dispatch?"#),
+            (
+                ["dispatch", "--provider", "apns"], [:], 2,
+                #"postbell: there is no option "--provider"; argument 2 of `postbell dispatch`; "#
+                    + "did you mean --providers?"
+            ),
+            (
+                ["dispatch"], ["POSTBELL_POLL": "5"], 3,
+                #"postbell: POSTBELL_POLL "5" is a number without a unit; environment; "#
+                    + "write a duration from 50ms to 1m, such as 1s"
+            ),
+            (
+                ["dispatch"], ["POSTBELL_LAESE": secret], 3,
+                "postbell: POSTBELL_LAESE is no setting of Postbell; environment; did you mean POSTBELL_LEASE?"
+            ),
+            (
+                ["dispatch", "--providers=fcm"], [:], 3,
+                #"postbell: POSTBELL_PROVIDERS "fcm" has an unknown word; option --providers; "#
+                    + "write some of, with commas between them: apns"
+            ),
+            (
+                ["dispatch"], ["DATABASE_URL": secret], 3,
+                "postbell: DATABASE_URL is no connection string of PostgreSQL; environment; "
+                    + "write postgresql://user@host:port/database, or host=… dbname=…"
+            ),
+            (
+                ["dispatch"], ["APNS_KEY_ID": "ABC123DEFG"], 3,
+                "postbell: the APNs credential is not complete; APNS_KEY_ID from environment; "
+                    + "set APNS_KEY_FILE, APNS_TEAM_ID, APNS_TOPIC too"
+            ),
+            (
+                ["config", "--env-file", "/nowhere/x.env"], [:], 3,
+                "postbell: the environment file cannot be read: No such file or directory; /nowhere/x.env; "
+                    + "correct it; its format is that of systemd's EnvironmentFile="
+            ),
+        ] as [([String], [String: String], Int32, String)])
+    func wrongInput(arguments: [String], environment: [String: String], status: Int32, line: String) throws {
+        let result = try Program.run(arguments, environment: environment)
+        #expect(result.status == status)
+        #expect(result.lines == [line])
+        #expect(result.output.isEmpty)
+        #expect(!result.errors.contains(Self.secret))
+    }
+
+    @Test func allProblemsAreSaidAtOnceEachOnItsLine() throws {
+        let file = try TemporaryFile("POSTBELL_BATCH=0\nPOSTBELL_POLL='1\n2'\n")
+        let result = try Program.run(
+            ["dispatch", "--env-file", file.path],
+            environment: ["APNS_KEY_FILE": "-----BEGIN PRIVATE KEY-----\n\(Self.secret)"])
+        #expect(result.status == 3)
+        #expect(result.lines.count == 4)
+        #expect(result.lines.allSatisfy { $0.hasPrefix("postbell: ") && $0.split(separator: "; ").count == 3 })
+        #expect(result.errors.contains("; \(file.path) line 1; "))
+        #expect(result.errors.contains(#"POSTBELL_POLL "1\u{a}2" has an unknown unit"#))
+        #expect(result.errors.contains("APNS_KEY_FILE holds the key or certificate itself, not a path; environment; "))
+        #expect(!result.errors.contains(Self.secret))
+    }
+
+    @Test func aBrokenEnvironmentFileIsNamedWithItsLine() throws {
+        let file = try TemporaryFile("A=1\n\(Self.secret)\n")
+        let result = try Program.run(["config", "--env-file", file.path])
+        #expect(result.status == 3)
+        #expect(
+            result.lines == [
+                "postbell: the environment file is not NAME=value; \(file.path) line 2; "
+                    + "correct it; its format is that of systemd's EnvironmentFile="
+            ])
+    }
+
+    @Test func configShowsValuesAndTheirOriginButNoSecret() throws {
+        let file = try TemporaryFile("POSTBELL_POLL=2s\nPGPASSWORD=\(Self.secret)\nPGHOST=db.internal\n")
+        let environment = [
+            "DATABASE_URL": "postgresql://u:\(Self.secret)@h/d", "POSTBELL_BATCH": "7", "APNS_KEY_FILE": "/etc/k.p8",
+            "APNS_KEY_ID": "ABC123DEFG", "APNS_TEAM_ID": "DEF123GHIJ", "APNS_TOPIC": "com.example.app",
+        ]
+        let result = try Program.run(["config", "--env-file", file.path], environment: environment)
+        #expect(result.status == 0)
+        #expect(result.errors.isEmpty)
+        #expect(!result.output.contains(Self.secret))
+        let rows = result.output.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(rows.contains("POSTBELL_POLL 2s \(file.path) line 1 50ms–1m"))
+        #expect(rows.contains("POSTBELL_BATCH 7 environment 1–5000"))
+        #expect(rows.contains("POSTBELL_LEASE 30s default 5s–15m"))
+        #expect(rows.contains("APNS_KEY_FILE /etc/k.p8 environment a file"))
+        #expect(rows.contains("DATABASE_URL (set, not shown) environment as libpq reads it"))
+        #expect(rows.contains("PGPASSWORD (set, not shown) \(file.path) line 2 as libpq reads it"))
+        #expect(rows.contains("PGHOST db.internal \(file.path) line 3 as libpq reads it"))
+    }
+
+    @Test func configShowsWhatIsWrongToo() throws {
+        let result = try Program.run(["config"], environment: ["POSTBELL_POLL": "5", "APNS_TOPIC": "\(Self.secret)/x"])
+        #expect(result.status == 3)
+        #expect(result.output.contains("POSTBELL_POLL"))
+        #expect(result.lines.count == 3)
+        #expect(!(result.output + result.errors).contains(Self.secret))
+    }
+
+    @Test func configInJSON() throws {
+        let result = try Program.run(["config", "--json"], environment: ["POSTBELL_POLL": "2s"])
+        let rows = try #require(try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]])
+        #expect(rows.count == SettingName.allCases.count)
+        let poll = try #require(rows.first { $0["name"] as? String == "POSTBELL_POLL" })
+        #expect(poll["value"] as? String == "2s")
+        #expect(poll["origin"] as? String == "environment")
+        #expect(poll["default"] as? String == "1s")
+        #expect(poll["range"] as? String == "50ms–1m")
+    }
+
+    @Test func helpAndVersionAreForStandardOutput() throws {
+        for arguments in [["--help"], ["--version"], ["config", "--help"]] {
+            let result = try Program.run(arguments)
+            #expect(result.status == 0)
+            #expect(!result.output.isEmpty)
+            #expect(result.errors.isEmpty)
+        }
+        #expect(try Program.run(["--version"]).output == "postbell \(PostbellVersion.current)\n")
+    }
+}
