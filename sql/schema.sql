@@ -217,39 +217,23 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
     SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
     wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
-        define_kind.presentation, define_kind.payload,
-               compiled, define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency,
-                   define_kind.priority,
-               define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age,
-                   define_kind.provider_ttl,
-               define_kind.retry, define_kind.collapse, define_kind.interruption_level, define_kind.category,
-                   define_kind.sound,
-               define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen,
-                   previous.created_at);
+        define_kind.presentation, define_kind.payload, compiled, define_kind.content, define_kind.apps,
+        define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type, define_kind.grace,
+        define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
+        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
+        define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen, previous.created_at);
     IF previous.kind_no IS NOT NULL THEN
-        UPDATE postbell.kinds k SET enabled = define_kind.enabled WHERE k.kind_no = previous.kind_no AND
-            k.enabled <> define_kind.enabled;
+        UPDATE postbell.kinds k SET enabled = define_kind.enabled
+            WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
         previous.enabled := define_kind.enabled;
         IF previous IS NOT DISTINCT FROM wanted THEN
             RETURN previous.kind_no;
         END IF;
         UPDATE postbell.kinds k SET current = false WHERE k.kind_no = previous.kind_no;
     END IF;
-    INSERT INTO postbell.kinds (name, revision, enabled, presentation, payload, payload_keys, content, apps,
-        producers, urgency, priority,
-        push_type, grace, wait_for_device, max_age, provider_ttl, retry, collapse, interruption_level, category,
-            sound, group_by_thread,
-        mutable_content, ends_when_seen)
-    VALUES (define_kind.name, coalesce(previous.revision, 0) + 1, define_kind.enabled, define_kind.presentation,
-        define_kind.payload, compiled,
-        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
-            define_kind.push_type,
-        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
-            define_kind.retry,
-        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
-            define_kind.group_by_thread,
-        define_kind.mutable_content, define_kind.ends_when_seen)
-    RETURNING kind_no INTO number;
+    wanted.revision := coalesce(previous.revision, 0) + 1;
+    wanted.created_at := clock_timestamp();
+    INSERT INTO postbell.kinds OVERRIDING USER VALUE SELECT (wanted).* RETURNING kind_no INTO number;
     RETURN number;
 END
 $_$;

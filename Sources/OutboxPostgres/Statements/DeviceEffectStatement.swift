@@ -1,4 +1,4 @@
-/// What answers do to devices: a statement of its own after the settle, that waits for nobody (see migration 0003).
+/// What answers do to devices: a statement of its own after the settle, that waits for nobody (see migration 0004).
 ///
 /// Parameters, one element per effect: $1 int8[] devices, $2 int4[] which token was sent, $3 int2[] change (0
 /// succeeded, 1 failed, 2 token invalid), $4 timestamptz[] as of (a token registered after it lives on), $5 uuid[]

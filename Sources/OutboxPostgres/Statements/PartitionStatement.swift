@@ -1,4 +1,4 @@
-/// Makes the ledger's days ahead of time (see migration 0004); gives up quickly when somebody holds a lock, and is
+/// Makes the ledger's days ahead of time (see migration 0005); gives up quickly when somebody holds a lock, and is
 /// called again.
 ///
 /// Parameters: $1 int4 days ahead, $2 text lock timeout. Result: `made` int4.

@@ -1,4 +1,4 @@
-/// Recovers lapsed leases of anybody; a function, because it needs two snapshots (see migration 0004).
+/// Recovers lapsed leases of anybody; a function, because it needs two snapshots (see migration 0005).
 ///
 /// Parameters: $1 timestamptz healthy since (a lapse that began before it is no crash), $2 int4 most leases, $3 int4
 /// most crashes, $4 int4 the worker's number. Result: `leases`, `rows`, `unknowns`, `set_aside` int8.

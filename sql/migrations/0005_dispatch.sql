@@ -1,4 +1,4 @@
--- Postbell 0004: what workers call beside their own statements: recovery, and the days of the ledger.
+-- Postbell 0005: what workers call beside their own statements: recovery, and the days of the ledger.
 --
 -- Locks: SHARE UPDATE EXCLUSIVE on deliveries and ACCESS EXCLUSIVE on its empty default partition while days are
 -- attached.

@@ -1,4 +1,4 @@
--- Postbell 0003: the registry of devices, and what sending does to it.
+-- Postbell 0004: the registry of devices, and what sending does to it.
 --
 -- Locks: none on existing tables.
 -- Older workers: may run on; nothing they read changes.

@@ -1,4 +1,13 @@
--- Postbell 0005: what people look at, and the audit.
+// swift-format-ignore-file
+// Written by scripts/embed-migrations from sql/migrations; not edited by hand.
+
+extension Migration {
+    /// 0006_views.sql
+    static let views0006 = Migration(
+        version: 6, name: "views",
+        checksum: "c2a67964a806c6df16ed5a3640e9c15bec3282bf7d533511d4f54070f9adcebd",
+        sql: #"""
+-- Postbell 0006: what people look at, and the audit.
 --
 -- Locks: none on existing tables.
 -- Older workers: may run on; nothing they read changes.
@@ -220,3 +229,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 RESET ROLE;
+"""#)
+}

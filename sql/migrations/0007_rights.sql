@@ -1,4 +1,4 @@
--- Postbell 0006: grants and row security. This file is the list of what each role may do.
+-- Postbell 0007: grants and row security. This file is the list of what each role may do.
 --
 -- Locks: ACCESS EXCLUSIVE for a moment on each table (row security).
 -- Older workers: may run on as members of postbell_dispatcher.

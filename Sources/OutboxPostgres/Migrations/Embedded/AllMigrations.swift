@@ -1,0 +1,15 @@
+// swift-format-ignore-file
+// Written by scripts/embed-migrations from sql/migrations; not edited by hand.
+
+extension Migration {
+    /// Every migration, in order.
+    package static let all: [Migration] = [
+        tables0001,
+        catalog0002,
+        outbox0003,
+        devices0004,
+        dispatch0005,
+        views0006,
+        rights0007,
+    ]
+}
