@@ -1,0 +1,100 @@
+package import OutboxCore
+package import Telemetry
+
+/// Tells the worker's log what the dispatcher does: one line per decision or fault at info and above, one per batch at
+/// debug, never a value of a row.
+package struct DispatchLog: DispatchObserver {
+    private let log: LogWriter
+
+    /// An observer that writes to `log`.
+    package init(_ log: LogWriter) {
+        self.log = log
+    }
+
+    package func started(lanes: [String], routes: [Route]) {
+        log.info("dispatching", [.lane: .text(lanes.joined(separator: ",")), .count: .int(routes.count)])
+        for route in routes {
+            log.info(
+                "serving route",
+                [
+                    .route: .int(Int(route.number)), .provider: .text(route.provider),
+                    .environment: .text(route.environment), .app: .text(route.app),
+                ])
+        }
+    }
+
+    package func claimed(batch: Identifier, route: RouteNumber, rows: Int, targets: Int) {
+        log.debug(
+            "claimed",
+            [
+                .lease: .text(batch.description), .route: .int(Int(route)), .rows: .int(rows),
+                .targets: .int(targets),
+            ])
+    }
+
+    package func settled(batch: Identifier, outcomes: [OutcomeKind: Int], returned: Int, ended: Int) {
+        let counts = OutcomeKind.allCases.compactMap { kind in outcomes[kind].map { "\(kind.name)=\($0)" } }
+        log.debug(
+            "settled",
+            [
+                .lease: .text(batch.description), .outcome: .text(counts.joined(separator: " ")),
+                .released: .int(returned), .count: .int(ended),
+            ])
+    }
+
+    package func fenced(batch: Identifier, rows: Int) {
+        log.warning(
+            "lease was lost before its results were settled; they stand on the ledger as late",
+            [.lease: .text(batch.description), .rows: .int(rows)])
+    }
+
+    package func recovered(_ report: RecoveryReport) {
+        log.warning(
+            "recovered lapsed leases",
+            [
+                .recovered: .int(report.leases), .rows: .int(report.rows), .targets: .int(report.unknowns),
+                .count: .int(report.setAside),
+            ])
+    }
+
+    package func laneDown(_ lane: String, reason: String, until: Duration?) {
+        var fields: LogFields = [.lane: .text(lane), .cause: .text(reason)]
+        fields.append(.delay, until.map { .duration($0) })
+        log.warning("lane is down", fields)
+    }
+
+    package func connectionReplaced(_ lane: String, reason: String) {
+        log.info("connection is replaced", [.lane: .text(lane), .cause: .text(reason)])
+    }
+
+    package func laneUp(_ lane: String) {
+        log.notice("lane is up", [.lane: .text(lane)])
+    }
+
+    package func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration) {
+        log.error(
+            "lane is paused: the provider refuses its configuration; rows wait, devices are left alone",
+            [
+                .lane: .text(lane), .status: .int(Int(status)), .reason: .text(reason), .delay: .duration(duration),
+                .next: "check the key, its id, the team, topic and environment",
+            ])
+    }
+
+    package func storeFailed(_ error: StoreError) {
+        log.warning(
+            "statement failed and is repeated",
+            [.operation: .text(error.operation), .sqlstate: .text(error.sqlState), .cause: .text(error.message)])
+    }
+
+    package func storeRecovered() {
+        log.notice("database answers again")
+    }
+
+    package func draining(inFlight: Int) {
+        log.notice("stopping: finishing what is in flight", [.inFlight: .int(inFlight)])
+    }
+
+    package func stopped(released: Int) {
+        log.notice("stopped", [.released: .int(released)])
+    }
+}
