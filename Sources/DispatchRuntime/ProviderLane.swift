@@ -2,7 +2,8 @@ import EventLoop
 import HTTP2
 import OutboxCore
 
-/// A lane at work: a provider's requests over a transport of its own, so that a slow or rejected lane never slows another.
+/// A lane at work: a provider's requests over a transport of its own, so that a slow or rejected lane never slows
+/// another.
 ///
 /// Confined to the dispatcher. Its memory (content, batch) serves one send after the other.
 final class ProviderLane {

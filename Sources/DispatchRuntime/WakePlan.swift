@@ -1,8 +1,8 @@
 /// When an idle worker looks for work again.
 ///
-/// Going to sleep it lets go of the awake keys and claims once more at once, again after 5 and 50 ms (for producers that
-/// saw it awake and had not committed yet), and then waits for a notification, the next due instant or the poll, which is
-/// the truth that bounds all else.
+/// Going to sleep it lets go of the awake keys and claims once more at once, again after 5 and 50 ms (for producers
+/// that saw it awake and had not committed yet), and then waits for a notification, the next due instant or the poll,
+/// which is the truth that bounds all else.
 struct WakePlan: Equatable, Sendable {
     /// What the worker does now.
     enum Step: Equatable {

@@ -40,7 +40,8 @@ import Testing
     @Test func aFailureFailsAndARetryBringsTheRowBackFirst() {
         #expect(exit(scene.row(targets: 0..<2), [.final, .failed(.rejected)]) == end(.failed, .rejected))
         #expect(
-            exit(scene.row(targets: 0..<2), [.failed(.rejected), .retry(.seconds(30))]) == back(.seconds(30), attempt: 1))
+            exit(scene.row(targets: 0..<2), [.failed(.rejected), .retry(.seconds(30))])
+                == back(.seconds(30), attempt: 1))
     }
 
     @Test func runningIntoTheDeadlineExpires() {
@@ -82,9 +83,17 @@ import Testing
                 == back(.seconds(45), attempt: 1))
     }
 
+    @Test func whatIsClosedAlreadyIsNotClosedTwice() {
+        #expect(exit(scene.row(targets: 0..<0, verdict: .closed), []) == .done)
+    }
+
+    @Test func theClaimSaysWhyARowReachesNobody() {
+        let muted = scene.row(targets: 0..<0, prior: true, nobody: .muted)
+        #expect(exit(muted, []) == end(.dispatched, .muted))
+    }
+
     @Test(arguments: [
         (ClaimVerdict.superseded, SettlementStatus.superseded, SettlementReason.superseded, true),
-        (.closed, .cancelled, .cancelled, true),
         (.expired, .expired, .expired, false),
         (.orphan, .cancelled, .erased, true),
     ])

@@ -57,7 +57,8 @@ package enum TokenProof: Equatable, Sendable {
     case none
     /// The answer itself is proof (410, UNREGISTERED).
     case proven
-    /// Proof only in a lane where this token or another of the topic was accepted lately (a 400 such as BadDeviceToken).
+    /// Proof only in a lane where this token or another of the topic was accepted lately (a 400 such as
+    /// BadDeviceToken).
     case needsProvenLane
 }
 

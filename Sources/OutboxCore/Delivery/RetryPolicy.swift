@@ -2,7 +2,8 @@
 package enum RetryPolicy: Equatable, Sendable {
     /// A closed list: the wait after the first, second, … failed attempt; after the last one the target is final.
     case list([Duration])
-    /// `base` doubled with each attempt up to `cap`, until the deadline: base 2 s, cap 5 min gives 2, 4, 8, … 300, 300 s.
+    /// `base` doubled with each attempt up to `cap`, until the deadline: base 2 s, cap 5 min gives 2, 4, 8, … 300, 300
+    /// s.
     case exponential(base: Duration, cap: Duration)
 
     /// What a kind without a policy of its own gets: 30 s, 2 min, 10 min, 1 h.

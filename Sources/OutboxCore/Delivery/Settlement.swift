@@ -26,7 +26,8 @@ package struct LedgerRow: Equatable, Sendable {
     /// A row to be written.
     package init(
         identifier: Identifier, notification: Identifier, tenant: Int32, device: Int64, tokenSequence: Int32,
-        attempt: Int16, outcome: Outcome, isFinal: Bool, retryAfter: Duration?, attemptedAt: Timestamp, answeredAt: Timestamp?
+        attempt: Int16, outcome: Outcome, isFinal: Bool, retryAfter: Duration?, attemptedAt: Timestamp,
+        answeredAt: Timestamp?
     ) {
         self.identifier = identifier
         self.notification = notification

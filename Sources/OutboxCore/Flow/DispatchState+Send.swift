@@ -83,8 +83,8 @@ extension DispatchState {
         fallOut(tag, .expired, now: now)
     }
 
-    /// A re-check of a lease's unsent targets, sent at `askedAt`, is answered: a reason for each that fell out. Nil when
-    /// it failed.
+    /// A re-check of a lease's unsent targets, sent at `askedAt`, is answered: a reason for each that fell out. Nil
+    /// when it failed.
     package mutating func checked(
         slot: Int, reasons: [SettlementReason?]?, askedAt: ContinuousClock.Instant, now: ContinuousClock.Instant
     ) {
@@ -111,7 +111,8 @@ extension DispatchState {
     /// What a target that fell out says about its notification: the end of all of it, of this route, or of the target.
     private mutating func fallOut(_ tag: AttemptTag, _ reason: SettlementReason, now: ContinuousClock.Instant) {
         let row = ledgerRow(
-            tag, claimed: claimed(in: tag.slot).batch, outcome: Outcome(.skipped, reason: reason.rawValue), disposition: .final,
+            tag, claimed: claimed(in: tag.slot).batch, outcome: Outcome(.skipped, reason: reason.rawValue),
+            disposition: .final,
             attemptedAt: clock.time(at: now), answeredAt: nil)
         switch reason {
         case .superseded, .seen, .noAccess:
@@ -139,8 +140,8 @@ extension DispatchState {
         }
     }
 
-    /// Puts everything back that a lane has claimed and not sent. What is being checked again goes back with the answer.
-    /// Answers how many targets that were.
+    /// Puts everything back that a lane has claimed and not sent. What is being checked again goes back with the
+    /// answer. Answers how many targets that were.
     @discardableResult
     mutating func releaseUnsent(ofLane lane: Int, after delay: Duration, at now: ContinuousClock.Instant) -> Int {
         var released = 0

@@ -78,7 +78,8 @@ extension DispatchState {
         let target = claimed.targets[tag.target]
         return LedgerRow(
             identifier: identifiers.next(at: attemptedAt, using: &random), notification: dispatch.notification,
-            tenant: dispatch.share.tenant, device: target.device, tokenSequence: target.tokenSequence, attempt: dispatch.attempt, outcome: outcome,
+            tenant: dispatch.share.tenant, device: target.device, tokenSequence: target.tokenSequence,
+            attempt: dispatch.attempt, outcome: outcome,
             isFinal: disposition.isFinal, retryAfter: disposition.wait, attemptedAt: attemptedAt,
             answeredAt: answeredAt)
     }
@@ -91,7 +92,9 @@ extension DispatchState {
     ) -> [(slot: Int, settlement: Settlement)] {
         var flushes: [(slot: Int, settlement: Settlement)] = []
         for slot in batches.indices {
-            guard flushIsDue(slot, now: now, force: force), let settlement = batches[slot]?.beginFlush() else { continue }
+            guard flushIsDue(slot, now: now, force: force), let settlement = batches[slot]?.beginFlush() else {
+                continue
+            }
             flushes.append((slot, settlement))
         }
         return flushes

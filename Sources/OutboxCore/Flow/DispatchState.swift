@@ -124,8 +124,8 @@ package struct DispatchState: Sendable {
         return max(0, state.capacity + state.lookAhead - waiting)
     }
 
-    /// Whether a lane has room for a claim of a sensible size: at full speed rows are taken by half a window, not one by
-    /// one as slots come free.
+    /// Whether a lane has room for a claim of a sensible size: at full speed rows are taken by half a window, not one
+    /// by one as slots come free.
     private func isWorthAClaim(_ lane: Int) -> Bool {
         demand(ofLane: lane) >= max(1, min(lanes[lane].lookAhead, settings.batch) / 2)
     }

@@ -1,8 +1,8 @@
 /// Divides a claim among the shares that have work.
 package enum FairShare {
-    /// Rows per share, summing to at most `rows`: urgent shares first, but `bulkShare` percent are left to bulk ones when
-    /// both have work; equal parts among the tenants of one urgency, the remainder to the first ones. What a share does
-    /// not use goes round again with the next claim.
+    /// Rows per share, summing to at most `rows`: urgent shares first, but `bulkShare` percent are left to bulk ones
+    /// when both have work; equal parts among the tenants of one urgency, the remainder to the first ones. What a share
+    /// does not use goes round again with the next claim.
     ///
     /// 10 rows, 20 %, urgent tenants 1 and 2, bulk tenant 1: 4, 4 and 2.
     package static func divide(_ rows: Int, among shares: [Share], bulkShare: Int) -> [(share: Share, rows: Int)] {

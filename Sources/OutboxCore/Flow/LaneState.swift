@@ -30,8 +30,8 @@ package struct LaneState: Equatable, Sendable {
         self.description = description
     }
 
-    /// Whether rows may be claimed and sent for this lane. A lane whose reconnect is due is: the connection is made when
-    /// there is something to send.
+    /// Whether rows may be claimed and sent for this lane. A lane whose reconnect is due is: the connection is made
+    /// when there is something to send.
     package func isOpen(at now: ContinuousClock.Instant) -> Bool {
         (pausedUntil.map { $0 <= now } ?? true) && (reconnectAt.map { $0 <= now } ?? true)
     }

@@ -1,5 +1,5 @@
-/// One lease that the worker holds: which targets are still to be sent, what came of the others, and what the next flush
-/// will write.
+/// One lease that the worker holds: which targets are still to be sent, what came of the others, and what the next
+/// flush will write.
 package struct LeasedBatch: Sendable {
     /// The rows as the claim answered them.
     package let claimed: ClaimedBatch

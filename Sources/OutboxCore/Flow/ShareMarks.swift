@@ -1,8 +1,8 @@
 /// How far each share was read, and when it may be read from its beginning again.
 ///
-/// A mark keeps the claim flat while a long transaction pins the horizon and dead entries pile up before it. What appears
-/// behind a mark (a late commit, another worker's release) is found by a full scan, which is rationed by its own cost:
-/// one is allowed when 20 times the cost of the last one has passed since it, at least 5 ms and at most 10 s.
+/// A mark keeps the claim flat while a long transaction pins the horizon and dead entries pile up before it. What
+/// appears behind a mark (a late commit, another worker's release) is found by a full scan, which is rationed by its
+/// own cost: one is allowed when 20 times the cost of the last one has passed since it, at least 5 ms and at most 10 s.
 package struct ShareMarks: Equatable, Sendable {
     private struct Key: Hashable, Sendable {
         let route: RouteNumber

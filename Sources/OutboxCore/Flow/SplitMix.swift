@@ -1,5 +1,5 @@
-/// A small seeded generator (SplitMix64; Steele, Lea, Flood 2014): same seed, same decisions, so that a simulation can be
-/// repeated. Not for secrets.
+/// A small seeded generator (SplitMix64; Steele, Lea, Flood 2014): same seed, same decisions, so that a simulation can
+/// be repeated. Not for secrets.
 package struct SplitMix: RandomNumberGenerator, Equatable, Sendable {
     private var state: UInt64
 

@@ -1,7 +1,8 @@
 /// A stretch of a claimed batch's text buffer.
 package typealias TextRange = Range<Int32>
 
-/// What the claim found about a row that it moved into the lease. The claim ends none: every end goes through the settle.
+/// What the claim found about a row that it moved into the lease. The claim ends none: every end goes through the
+/// settle.
 package enum ClaimVerdict: Int16, Equatable, Sendable {
     /// Wanted and in time: send to its targets (none is an answer too).
     case send = 0

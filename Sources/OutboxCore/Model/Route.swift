@@ -39,8 +39,8 @@ package struct Share: Hashable, Comparable, Sendable {
     }
 }
 
-/// How often a row's workers have died on it, as far as the claim cares: rows that survived a crash are claimed in small
-/// batches, suspects alone, so that a poison row never takes its neighbours along.
+/// How often a row's workers have died on it, as far as the claim cares: rows that survived a crash are claimed in
+/// small batches, suspects alone, so that a poison row never takes its neighbours along.
 package enum CrashClass: Int16, CaseIterable, Sendable {
     /// No crash: batches of any size.
     case clean = 0

@@ -169,8 +169,8 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The outbox, as the worker sees it. Every call is one statement or one function call in autocommit; none waits on a row
-/// or key that a producer or a back end can hold.
+/// The outbox, as the worker sees it. Every call is one statement or one function call in autocommit; none waits on a
+/// row or key that a producer or a back end can hold.
 package protocol OutboxStore: Sendable {
     /// The registry of routes.
     func routes() async throws(StoreError) -> [Route]
@@ -185,8 +185,8 @@ package protocol OutboxStore: Sendable {
     func waitingWork(on routes: [RouteNumber]) async throws(StoreError) -> WaitingWork
     /// Moves rows from the queue into one lease. Nil when none was there.
     func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch?
-    /// Writes one flush. Content that the database refuses is narrowed down by halves, so that one bad value never holds
-    /// a batch.
+    /// Writes one flush. Content that the database refuses is narrowed down by halves, so that one bad value never
+    /// holds a batch.
     func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport
     /// Extends leases by `lease` from now on; answers those that are still ours.
     func renew(_ batches: [Identifier], lease: Duration) async throws(StoreError) -> [Identifier]

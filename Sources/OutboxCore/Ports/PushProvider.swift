@@ -32,15 +32,16 @@ package protocol PushProvider<Requests, Response> {
     /// An outcome other than nil says why not; nothing is sent then.
     mutating func authorize(now: Int64) -> Outcome?
 
-    /// Encodes the part that all targets of a notification share (body, expiration, collapse key) and keeps it until the
-    /// next call. An outcome other than nil refuses all its targets without a request.
+    /// Encodes the part that all targets of a notification share (body, expiration, collapse key) and keeps it until
+    /// the next call. An outcome other than nil refuses all its targets without a request.
     mutating func begin(_ push: OutgoingPush, text: [UInt8], into requests: inout Requests) -> Outcome?
 
     /// Encodes the request for one target of the notification begun last. An outcome other than nil refuses the target
     /// without a request (a malformed token).
     mutating func add(_ target: ClaimedTarget, tag: UInt64, text: [UInt8], into requests: inout Requests) -> Outcome?
 
-    /// Reads an answer whose slices point into `text`. Total: an answer that is in no table is judged by its status class.
+    /// Reads an answer whose slices point into `text`. Total: an answer that is in no table is judged by its status
+    /// class.
     func decode(_ response: Response, text: [UInt8]) -> Outcome
 
     /// The lane asks for a new access token after `LaneAdvice.replaceToken`; false when one was made too recently.

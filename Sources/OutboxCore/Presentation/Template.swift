@@ -11,8 +11,8 @@ package struct TemplateText: Equatable, Sendable {
     /// The pieces in order.
     package let pieces: [Piece]
 
-    /// Reads the catalog's form: `{key}` stands for a value, `{{` and `}}` for the braces themselves. Nil when a brace is
-    /// left open or a key is empty; `define_kind` has refused such texts and undeclared keys.
+    /// Reads the catalog's form: `{key}` stands for a value, `{{` and `}}` for the braces themselves. Nil when a brace
+    /// is left open or a key is empty; `define_kind` has refused such texts and undeclared keys.
     package init?(_ source: String) {
         var pieces: [Piece] = []
         var literal: [UInt8] = []
