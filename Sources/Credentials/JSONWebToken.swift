@@ -35,7 +35,8 @@ package struct JSONWebToken: Equatable, Sendable {
 
     /// A provider token for APNs: header `alg` and `kid`, claims `iss` and `iat` (a number), ES256.
     ///
-    /// `keyID` and `teamID` are ten letters and digits each; configuration has checked them. Nil only when OpenSSL fails.
+    /// `keyID` and `teamID` are ten letters and digits each; configuration has checked them. Nil only when OpenSSL
+    /// fails.
     package static func compact(
         keyID: String, teamID: String, issuedAt: Int64, signedBy key: borrowing SigningKey
     ) -> String? {

@@ -13,6 +13,7 @@ package struct ProviderToken: Equatable, Sendable, CustomStringConvertible, Cust
 
     package var description: String { "provider token of team \(teamID), key \(keyID), issued at \(issuedAt)" }
 
+    /// Empty: a dump of the value shows nothing of the token.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 

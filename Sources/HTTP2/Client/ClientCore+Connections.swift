@@ -101,9 +101,10 @@ extension ClientCore {
 
     /// How long to wait before another connection is made; nil for not at all.
     ///
-    /// A connection that has served is replaced at once. One that opened and brought nothing is forgiven once; from then
-    /// on, and after any that could not be made or was given up, the wait doubles from the first to the longest, less up
-    /// to a quarter by chance, so that many workers do not come back together. (Worked values: 1 s, 2 s, 4 s … 60 s.)
+    /// A connection that has served is replaced at once. One that opened and brought nothing is forgiven once; from
+    /// then on, and after any that could not be made or was given up, the wait doubles from the first to the longest,
+    /// less up to a quarter by chance, so that many workers do not come back together. (Worked values: 1 s, 2 s, 4 s …
+    /// 60 s.)
     private func delayAfter(
         _ connection: HTTP2Connection, _ error: HTTP2ConnectionError, wasOpen: Bool
     ) -> Duration? {

@@ -42,8 +42,8 @@ package actor HTTP2Client {
         core.endWaiting(.closed, at: .now)
     }
 
-    /// Opens a new connection for what is sent from now on; those in use finish what they have and close. For peers that
-    /// bind a connection to the credential it first saw.
+    /// Opens a new connection for what is sent from now on; those in use finish what they have and close. For peers
+    /// that bind a connection to the credential it first saw.
     package func replaceConnections() {
         core.retireAll("its credential was replaced")
     }

@@ -4,7 +4,8 @@ enum ConnectionState: Equatable {
     case resolving
     /// TCP to one address after the other. Exits: `handshaking`, `closed`.
     case connecting
-    /// TLS; nothing of a request leaves before the peer is verified and has agreed on `h2`. Exits: `settling`, `closed`.
+    /// TLS; nothing of a request leaves before the peer is verified and has agreed on `h2`. Exits: `settling`,
+    /// `closed`.
     case handshaking
     /// Our preface is out, the peer's first SETTINGS is awaited. No stream is opened yet: what the peer allows is not
     /// known, and a connection that never gets further has sent nothing. Exits: `open`, `draining`, `closed`.

@@ -3,6 +3,7 @@
 /// Leases live in slots; a target in flight is named by its slot and index (`AttemptTag`). The runtime feeds it claims,
 /// answers and settle reports, and asks it what to claim, send, check, write and renew next.
 package struct DispatchState: Sendable {
+    /// The bounds and the policy it decides by.
     package let settings: DispatchSettings
     /// The lanes, in the order of the configuration.
     package internal(set) var lanes: [LaneState]

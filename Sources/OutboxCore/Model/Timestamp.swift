@@ -15,10 +15,12 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         left.microseconds < right.microseconds
     }
 
+    /// The instant `duration` later, in whole microseconds.
     package static func + (instant: Timestamp, duration: Duration) -> Timestamp {
         Timestamp(microseconds: instant.microseconds + duration.wholeMicroseconds)
     }
 
+    /// How much later `later` is than `earlier`; negative when it is earlier.
     package static func - (later: Timestamp, earlier: Timestamp) -> Duration {
         .microseconds(later.microseconds - earlier.microseconds)
     }

@@ -6,8 +6,8 @@ import EventLoop
 /// libpq resolves host names, reads password, service and certificate files and computes keys inside
 /// `PQconnectStart` and any `PQconnectPoll` (it moves to the next host there). Those calls therefore run on the loop's
 /// threads; the waits between them are waits of the loop. So every way of libpq to name servers works, and a slow
-/// resolver never holds the loop. At the deadline, or when its task is cancelled, the caller is released at once; a call that is still under way frees
-/// what it made when it returns.
+/// resolver never holds the loop. At the deadline, or when its task is cancelled, the caller is released at once; a
+/// call that is still under way frees what it made when it returns.
 actor Connector: ReadinessHandler {
     private let loop: EventLoop
     private let configuration: PostgresConfiguration

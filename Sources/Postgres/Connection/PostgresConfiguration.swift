@@ -23,7 +23,8 @@ package struct PostgresConfiguration: Sendable, CustomStringConvertible {
     /// `statement_timeout`, `lock_timeout`, `idle_in_transaction_session_timeout`. Leave it empty behind a proxy that
     /// pools transactions: there settings belong to the role.
     package var settings: [(name: String, value: String)] = []
-    /// Accept a server that is in recovery or read-only. A worker never does: what it claimed there could not be settled.
+    /// Accept a server that is in recovery or read-only. A worker never does: what it claimed there could not be
+    /// settled.
     package var acceptsReadOnly = false
     /// Prepare statements by name. False sends the text each time, for a proxy that pools transactions.
     package var preparesStatements = true

@@ -62,7 +62,8 @@ package actor PostgresConnection {
         wire.end(reason)
     }
 
-    /// Calls `ended` on the loop, once, when the connection has ended, with the reason; at once if it has ended already.
+    /// Calls `ended` on the loop, once, when the connection has ended, with the reason; at once if it has ended
+    /// already.
     package func whenEnded(_ ended: @escaping @Sendable (PostgresError) -> Void) {
         if let reason = wire.reason { ended(reason) } else { wire.ended = ended }
     }

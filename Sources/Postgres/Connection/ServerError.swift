@@ -46,7 +46,8 @@ enum ServerError {
         return PostgresError(state.map { .server($0) } ?? .connection, operation: "connect", message: message)
     }
 
-    /// Fields of an error report (`PG_DIAG_…` of postgres_ext.h, which Swift does not import since they are characters).
+    /// Fields of an error report (`PG_DIAG_…` of postgres_ext.h, which Swift does not import since they are
+    /// characters).
     private enum Field: UInt8 {
         case severity = 86  // V, never translated
         case sqlState = 67  // C

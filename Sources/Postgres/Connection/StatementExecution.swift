@@ -107,8 +107,8 @@ extension PostgresConnection {
         prepared[name] = statement.sql
     }
 
-    /// Whether the server refused a statement because of its prepared form: its plan does not fit the changed schema, or
-    /// a proxy gave us another session, where the name is unknown or taken.
+    /// Whether the server refused a statement because of its prepared form: its plan does not fit the changed schema,
+    /// or a proxy gave us another session, where the name is unknown or taken.
     private func isStale(_ error: PostgresError) -> Bool {
         guard configuration.preparesStatements, let state = error.sqlState else { return false }
         return state == .featureNotSupported || state == .invalidStatementName || state == .duplicateStatement

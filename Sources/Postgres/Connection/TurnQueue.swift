@@ -18,7 +18,8 @@ final class TurnQueue {
         self.limit = limit
     }
 
-    /// Returns when it is the caller's turn, who then must call `leave()`. Throws at the deadline and when too many wait.
+    /// Returns when it is the caller's turn, who then must call `leave()`. Throws at the deadline and when too many
+    /// wait.
     func enter(_ operation: String, until deadline: ContinuousClock.Instant) async throws(PostgresError) {
         guard isTaken else {
             isTaken = true

@@ -14,8 +14,8 @@ package enum NotificationEvent: Sendable {
 ///
 /// Every `heartbeat` the session must answer, within `heartbeatDeadline`, that it still listens: so a half-open
 /// connection, a backend that hangs, and a proxy that passed us to another session are noticed within about
-/// `heartbeat + heartbeatDeadline + cancelGrace`, beside what TCP keep-alive notices. A notification's payload is ignored:
-/// any role may send one. It must be stopped: until then its tasks keep it alive.
+/// `heartbeat + heartbeatDeadline + cancelGrace`, beside what TCP keep-alive notices. A notification's payload is
+/// ignored: any role may send one. It must be stopped: until then its tasks keep it alive.
 package actor NotificationChannel {
     private let loop: EventLoop
     private let channels: [String]

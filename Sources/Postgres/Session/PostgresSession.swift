@@ -117,7 +117,8 @@ package actor PostgresSession {
         while true {
             let connection = try await connected(name, until: deadline)
             do { return try await body(connection, deadline) } catch {
-                // A server that has become read-only answers politely; the session has to look for another all the same.
+                // A server that has become read-only answers politely; the session has to look for another all the
+                // same.
                 if error.isConnectionFault { await connection.drop(error) }
                 guard error.kind == .closed, !error.mayHaveRun, !isStopped else { throw error }
             }

@@ -27,7 +27,8 @@ package struct ReconnectBackoff: Sendable, Equatable {
         self.stableAfter = stableAfter
     }
 
-    /// The wait after `failures` (from 1) in a row; `random` in 0..<1 places it between half the ceiling and the ceiling.
+    /// The wait after `failures` (from 1) in a row; `random` in 0..<1 places it between half the ceiling and the
+    /// ceiling.
     package func delay(afterFailures failures: Int, random: Double) -> Duration {
         precondition(failures >= 1 && random >= 0 && random < 1, "failures count from 1, random lies in 0..<1")
         var ceiling = base

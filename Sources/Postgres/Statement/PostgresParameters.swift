@@ -55,8 +55,8 @@ package struct PostgresParameters: Sendable {
         append(.float8) { $0.append(value.bitPattern) }
     }
 
-    /// A `text` (also `json`, or an enum's label where the statement leaves the type to be inferred). The server refuses
-    /// a zero byte in it.
+    /// A `text` (also `json`, or an enum's label where the statement leaves the type to be inferred). The server
+    /// refuses a zero byte in it.
     package mutating func append(_ value: String) {
         append(.text) { $0.append(value.utf8) }
     }
