@@ -1,26 +1,54 @@
 # shellcheck shell=bash
-# A private fake provider with certificates and keys made on the spot. To be sourced after common.sh.
+# A private fake provider, and certificates for servers of others. To be sourced after common.sh.
 #
 #   make_workspace
 #   start_providers FOLDER_OF_BINARIES [OPTION…]    # options go to postbell-fake-providers
-#   providers_environment                           # how `postbell` finds it
+#   providers_environment                           # exports how `postbell` finds it
 
 PROVIDERS_TEAM=DEMOTEAM01 PROVIDERS_KEY=DEMOKEY001 PROVIDERS_TOPIC=com.example.demo
 
-# make_credentials FOLDER: an authority, a certificate for localhost signed by it, and a signing key as Apple issues
-# them.
-make_credentials() {
-    local folder=$1
+# The fake makes its authority, its certificate and a signing key itself, anew each time.
+start_providers() {
+    local program=$1/postbell-fake-providers attempt
+    shift
+    PROVIDERS_FOLDER=$WORKSPACE/providers
+    mkdir -m 0700 "$PROVIDERS_FOLDER"
+    setpriv --pdeathsig TERM -- "$program" --certificates "$PROVIDERS_FOLDER" --make-key \
+        --team-id "$PROVIDERS_TEAM" --key-id "$PROVIDERS_KEY" --topic "$PROVIDERS_TOPIC" \
+        --port-file "$PROVIDERS_FOLDER/port" "$@" </dev/null >"$WORKSPACE/providers.log" 2>&1 &
+    PROVIDERS=$!
+    at_exit stop_providers
+    for attempt in {1..100}; do
+        [[ ! -s $PROVIDERS_FOLDER/port ]] || return 0
+        kill -0 "$PROVIDERS" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat "$WORKSPACE/providers.log" >&2
+    die 'the fake provider did not start'
+}
+
+stop_providers() {
+    kill -TERM "$PROVIDERS" 2>/dev/null || true
+    wait "$PROVIDERS" 2>/dev/null || true
+}
+
+providers_environment() {
+    export APNS_KEY_FILE=$PROVIDERS_FOLDER/apns.p8 APNS_KEY_ID=$PROVIDERS_KEY APNS_TEAM_ID=$PROVIDERS_TEAM
+    export APNS_TOPIC=$PROVIDERS_TOPIC POSTBELL_CA_FILE=$PROVIDERS_FOLDER/ca.pem
+    POSTBELL_APNS_ENDPOINT=https://localhost:$(<"$PROVIDERS_FOLDER/port")
+    export POSTBELL_APNS_ENDPOINT
+}
+
+# make_certificate FOLDER: an authority (ca.pem), and a certificate for localhost signed by it (server.pem, server.key).
+make_certificate() {
+    local folder=$1 curve=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
     mkdir -m 0700 "$folder"
     (
         umask 077
         cd "$folder"
-        curve=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
-        openssl req -x509 "${curve[@]}" -days 2 -subj '/CN=Postbell demo CA' -keyout ca.key -out ca.pem
+        openssl req -x509 "${curve[@]}" -days 2 -subj '/CN=Postbell' -keyout ca.key -out ca.pem
         openssl req "${curve[@]}" -subj /CN=localhost -keyout server.key -out server.csr
         openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out server.pem \
             -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n')
-        openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out AuthKey.p8
-        openssl pkey -in AuthKey.p8 -pubout -out AuthKey.pub
     ) >"$WORKSPACE/openssl.log" 2>&1 || { cat "$WORKSPACE/openssl.log" >&2; die 'openssl could not make certificates'; }
 }
