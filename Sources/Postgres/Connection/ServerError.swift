@@ -32,8 +32,9 @@ enum ServerError {
         var lines: [String] = []
         for line in account.split(whereSeparator: \.isNewline) where !line.hasPrefix("LOCATION:") {
             let parts = line.split(separator: ":", omittingEmptySubsequences: false)
+            // Two spaces stand before the code; one before the severity, and FATAL has the form of a code as well.
             let code = parts.firstIndex { part in
-                part.first == " " && SQLState(part.drop { $0 == " " }) != nil
+                part.hasPrefix("  ") && SQLState(part.drop { $0 == " " }) != nil
             }
             if let code {
                 state = SQLState(parts[code].drop { $0 == " " })
