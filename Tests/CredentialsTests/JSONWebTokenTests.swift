@@ -114,7 +114,9 @@ import Testing
     }
 
     @Test func `reads members by name`() throws {
-        let text = "{\"reason\":\"Unregistered\", \"timestamp\" : 1437179036000,\"nested\":{\"reason\":\"x\"},\"f\":1.5}"
+        let text = """
+            {"reason":"Unregistered", "timestamp" : 1437179036000,"nested":{"reason":"x"},"f":1.5}
+            """
         let members = try #require(JSONMembers(Array(text.utf8)))
         #expect(members.string("reason") == "Unregistered")
         #expect(members.integer("timestamp") == 1_437_179_036_000)

@@ -1,0 +1,65 @@
+/// Misbehaviour on request: a device token that begins with `fa`, a three-digit code and perhaps a digit.
+///
+/// The digit says for how many requests with that token the misbehaviour lasts (1 to 9); then they are accepted.
+/// Without one (a letter, a 0 or the token's end in its place) it lasts for ever.
+struct APNSMisbehaviour {
+    private var tries: [String: Int] = [:]
+
+    /// Tokens whose tries are remembered; beyond that the memory begins anew.
+    private static let rememberedTokens = 100_000
+
+    /// The answer that `token` asks for; nil when it asks for none, or its tries are used up.
+    mutating func answer(to token: ArraySlice<UInt8>) -> APNSAnswer? {
+        let start = token.startIndex
+        guard token.count >= 5, Self.lower(token[start]) == UInt8(ascii: "f"),
+            Self.lower(token[start + 1]) == UInt8(ascii: "a")
+        else { return nil }
+        var code = 0
+        for digit in token[(start + 2)..<(start + 5)] {
+            guard let value = Self.value(digit) else { return nil }
+            code = code * 10 + value
+        }
+        guard let answer = Self.answer(for: code) else { return nil }
+        guard token.count > 5, let limit = Self.value(token[start + 5]), limit > 0 else { return answer }
+        let key = String(decoding: token, as: UTF8.self).lowercased()
+        if tries.count >= Self.rememberedTokens { tries.removeAll() }
+        let spent = tries[key, default: 0]
+        guard spent < limit else { return nil }
+        tries[key] = spent + 1
+        return answer
+    }
+
+    /// What each code stands for; the table of docs/fake-providers.md.
+    private static func answer(for code: Int) -> APNSAnswer? {
+        switch code {
+        case 0: .silence
+        case 1: .reset
+        case 2: .closed
+        case 3: .slow
+        case 4: .goneAway
+        case 5: .acceptedThenGoneAway
+        case 7: .refused
+        case 9: .unreadable
+        case 200: .accepted
+        case 400: .rejected(status: 400, reason: "BadDeviceToken")
+        case 403: .rejected(status: 403, reason: "InvalidProviderToken")
+        case 404: .rejected(status: 404, reason: "BadPath")
+        case 405: .rejected(status: 405, reason: "MethodNotAllowed")
+        case 410: .rejected(status: 410, reason: "Unregistered")
+        case 413: .rejected(status: 413, reason: "PayloadTooLarge")
+        case 429: .rejected(status: 429, reason: "TooManyRequests")
+        case 500: .rejected(status: 500, reason: "InternalServerError")
+        case 503: .rejected(status: 503, reason: "ServiceUnavailable")
+        case 300...599: .rejected(status: code, reason: "Imagined")
+        default: nil
+        }
+    }
+
+    private static func value(_ byte: UInt8) -> Int? {
+        byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") ? Int(byte) - 48 : nil
+    }
+
+    private static func lower(_ byte: UInt8) -> UInt8 {
+        byte | 0x20
+    }
+}

@@ -1,0 +1,95 @@
+import Credentials
+
+/// What is put on record about a request: a line of the log, a value for tests.
+struct APNSRecord {
+    let connection: Int
+    let stream: ServerStream
+    let finding: ProviderTokenCheck.Finding
+    let answer: APNSAnswer
+
+    /// Appends the inside of the log's JSON object.
+    func append(to line: inout [UInt8], milliseconds: Int64) {
+        JSONText.appendName("time", to: &line)
+        line.append(UInt8(ascii: "\""))
+        WallClock.appendText(milliseconds, to: &line)
+        line.append(UInt8(ascii: "\""))
+        JSONText.appendName("connection", to: &line)
+        JSONText.appendNumber(connection, to: &line)
+        JSONText.appendName("stream", to: &line)
+        JSONText.appendNumber(stream.number, to: &line)
+        JSONText.appendName("method", to: &line)
+        JSONText.appendString(value(":method"), to: &line)
+        JSONText.appendName("path", to: &line)
+        JSONText.appendString(value(":path"), to: &line)
+        appendHeaders(to: &line)
+        appendBody(to: &line)
+        JSONText.appendName("jwt", to: &line)
+        appendToken(to: &line)
+        JSONText.appendName("status", to: &line)
+        JSONText.appendNumber(answer.status, to: &line)
+        JSONText.appendName("reason", to: &line)
+        JSONText.appendString(answer.note.utf8, to: &line)
+    }
+
+    /// The record as a value.
+    func seen() -> SeenRequest {
+        var headers: [String: String] = [:]
+        for header in stream.headers {
+            headers[stream.text(header.name)] = String(decoding: shown(header), as: UTF8.self)
+        }
+        return SeenRequest(
+            connection: connection, stream: stream.number,
+            method: String(decoding: value(":method"), as: UTF8.self),
+            path: String(decoding: value(":path"), as: UTF8.self),
+            token: APNSRequestRules.deviceToken(of: stream).map { stream.text($0) } ?? "",
+            headers: headers, body: String(decoding: stream.body, as: UTF8.self),
+            keyID: finding.keyID, issuedAt: finding.issuedAt, status: answer.status, reason: answer.note)
+    }
+
+    private func value(_ name: StaticString) -> ArraySlice<UInt8> {
+        stream.value(of: name).map { stream.headerBytes[$0] } ?? []
+    }
+
+    /// A header's value as it may be shown: a bearer loses its signature, and with it its use.
+    private func shown(_ header: ServerStream.Header) -> ArraySlice<UInt8> {
+        let value = stream.headerBytes[header.value]
+        guard stream.headerBytes[header.name].elementsEqual("authorization".utf8) else { return value }
+        guard let dot = value.lastIndex(of: UInt8(ascii: ".")) else { return [] }
+        return value[..<dot]
+    }
+
+    private func appendHeaders(to line: inout [UInt8]) {
+        JSONText.appendName("headers", to: &line)
+        line.append(UInt8(ascii: "{"))
+        for header in stream.headers where stream.headerBytes[header.name.lowerBound] != UInt8(ascii: ":") {
+            if line.last != UInt8(ascii: "{") { line.append(UInt8(ascii: ",")) }
+            JSONText.appendString(stream.headerBytes[header.name], to: &line)
+            line.append(UInt8(ascii: ":"))
+            JSONText.appendString(shown(header), to: &line)
+        }
+        line.append(UInt8(ascii: "}"))
+    }
+
+    /// A JSON object stands in the log as itself, so that tools can look into it; anything else as a string.
+    private func appendBody(to line: inout [UInt8]) {
+        JSONText.appendName("body", to: &line)
+        guard stream.body.withUnsafeBufferPointer({ JSONScanner.isObject($0) }) else {
+            return JSONText.appendString(stream.body, to: &line)
+        }
+        // A line break can only stand between JSON's own parts; a space means the same.
+        line.append(contentsOf: stream.body.lazy.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
+    }
+
+    private func appendToken(to line: inout [UInt8]) {
+        line.append(UInt8(ascii: "{"))
+        if let keyID = finding.keyID {
+            JSONText.appendName("kid", to: &line)
+            JSONText.appendString(keyID.utf8, to: &line)
+        }
+        if let issuedAt = finding.issuedAt {
+            JSONText.appendName("iat", to: &line)
+            JSONText.appendNumber(issuedAt, to: &line)
+        }
+        line.append(UInt8(ascii: "}"))
+    }
+}

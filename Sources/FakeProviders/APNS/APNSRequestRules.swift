@@ -1,0 +1,121 @@
+import Credentials
+
+/// The rules that APNs holds requests to, in the order in which a request is judged. Nil is "nothing against it".
+struct APNSRequestRules {
+    private let topics: Set<[UInt8]>
+
+    private static let devicePath = Array("/3/device/".utf8)
+
+    init(topics: Set<String>) {
+        self.topics = Set(topics.map { Array($0.utf8) })
+    }
+
+    /// The device token of a request's path; nil when the path is another.
+    static func deviceToken(of stream: ServerStream) -> Range<Int>? {
+        guard let path = stream.value(of: ":path"), path.count >= devicePath.count,
+            stream.headerBytes[path].starts(with: devicePath)
+        else { return nil }
+        return path.lowerBound + devicePath.count..<path.upperBound
+    }
+
+    /// What is wrong with method and path.
+    static func faultOfTarget(_ stream: ServerStream) -> APNSAnswer? {
+        guard let token = deviceToken(of: stream) else { return .rejected(status: 404, reason: "BadPath") }
+        guard let method = stream.value(of: ":method"), stream.text(method) == "POST" else {
+            return .rejected(status: 405, reason: "MethodNotAllowed")
+        }
+        return token.isEmpty ? .rejected(status: 400, reason: "MissingDeviceToken") : nil
+    }
+
+    /// What is wrong with headers, payload and device token of a request whose provider token was accepted.
+    func faultOfRequest(_ stream: ServerStream) -> APNSAnswer? {
+        for name: StaticString in ["apns-topic", "apns-push-type", "apns-id", "apns-priority", "apns-expiration"]
+        where stream.count(of: name) > 1 {
+            return .rejected(status: 400, reason: "DuplicateHeaders")
+        }
+        if let answer = Self.faultOfNumbers(stream) { return answer }
+        guard let typeValue = stream.value(of: "apns-push-type"),
+            let type = APNSPushTypeRule.named(stream.headerBytes[typeValue])
+        else { return .rejected(status: 400, reason: "InvalidPushType") }
+        if !type.allowsImmediate && !Self.isPriority(stream, "5") && !Self.isPriority(stream, "1") {
+            return .rejected(status: 400, reason: "BadPriority")
+        }
+        if let answer = faultOfTopic(stream, type) ?? Self.faultOfPayload(stream, type) { return answer }
+        return Self.faultOfDeviceToken(stream)
+    }
+
+    private static func faultOfNumbers(_ stream: ServerStream) -> APNSAnswer? {
+        if let value = stream.value(of: "apns-id"), !isIdentifier(stream.headerBytes[value]) {
+            return .rejected(status: 400, reason: "BadMessageId")
+        }
+        if let value = stream.value(of: "apns-expiration"), !isNumber(stream.headerBytes[value]) {
+            return .rejected(status: 400, reason: "BadExpirationDate")
+        }
+        if stream.value(of: "apns-priority") != nil, !isPriority(stream, "10"), !isPriority(stream, "5"),
+            !isPriority(stream, "1")
+        {
+            return .rejected(status: 400, reason: "BadPriority")
+        }
+        if let value = stream.value(of: "apns-collapse-id"), value.count > 64 {
+            return .rejected(status: 400, reason: "BadCollapseId")
+        }
+        return nil
+    }
+
+    private func faultOfTopic(_ stream: ServerStream, _ type: APNSPushTypeRule) -> APNSAnswer? {
+        guard let value = stream.value(of: "apns-topic"), !value.isEmpty else {
+            return .rejected(status: 400, reason: "MissingTopic")
+        }
+        if topics.isEmpty { return nil }
+        let topic = stream.headerBytes[value]
+        let suffix = UnsafeBufferPointer(
+            start: type.topicSuffix.utf8Start, count: type.topicSuffix.utf8CodeUnitCount)
+        let fits = topic.suffix(suffix.count).elementsEqual(suffix)
+        let allowed = fits && topics.contains(Array(topic.dropLast(suffix.count)))
+        return allowed ? nil : .rejected(status: 400, reason: "TopicDisallowed")
+    }
+
+    private static func faultOfPayload(_ stream: ServerStream, _ type: APNSPushTypeRule) -> APNSAnswer? {
+        if stream.bodySize == 0 { return .rejected(status: 400, reason: "PayloadEmpty") }
+        if stream.bodySize > type.payloadLimit { return .rejected(status: 413, reason: "PayloadTooLarge") }
+        let isObject = stream.body.withUnsafeBufferPointer { JSONScanner.isObject($0) }
+        // Apple has no published reason for a body that is no JSON object; this one is the stand-in's own.
+        return isObject ? nil : .rejected(status: 400, reason: "BadPayload")
+    }
+
+    private static func faultOfDeviceToken(_ stream: ServerStream) -> APNSAnswer? {
+        guard let range = deviceToken(of: stream) else { return nil }
+        let token = stream.headerBytes[range]
+        guard token.count % 2 == 0, token.count <= 400, token.allSatisfy(isHex) else {
+            return .rejected(status: 400, reason: "BadDeviceToken")
+        }
+        return nil
+    }
+
+    private static func isPriority(_ stream: ServerStream, _ value: StaticString) -> Bool {
+        guard let range = stream.value(of: "apns-priority") else { return false }
+        return stream.headerBytes[range]
+            .elementsEqual(UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
+    }
+
+    private static func isNumber(_ text: ArraySlice<UInt8>) -> Bool {
+        !text.isEmpty && text.count <= 19 && text.allSatisfy { $0 >= 48 && $0 <= 57 }
+    }
+
+    /// Whether `text` is a canonical UUID in lower case (8-4-4-4-12).
+    private static func isIdentifier(_ text: ArraySlice<UInt8>) -> Bool {
+        guard text.count == 36 else { return false }
+        for (index, byte) in text.enumerated() {
+            let isDash = index == 8 || index == 13 || index == 18 || index == 23
+            guard isDash ? byte == UInt8(ascii: "-") : isHex(byte) && !(byte >= 65 && byte <= 70) else { return false }
+        }
+        return true
+    }
+
+    private static func isHex(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...70, 97...102: true
+        default: false
+        }
+    }
+}

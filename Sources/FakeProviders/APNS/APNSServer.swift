@@ -1,0 +1,285 @@
+import CNGHTTP2
+import EventLoop
+import Glibc
+
+/// The stand-in itself, confined to its loop: takes connections, judges requests, answers, keeps the record.
+final class APNSServer: RequestHandler {
+    /// One connection and what APNs remembers about it.
+    private final class Client {
+        let connection: ServerConnection
+        var keyID: String?
+        var streamLimit: UInt32
+        var isWedged = false
+
+        init(_ connection: ServerConnection, streamLimit: UInt32) {
+            self.connection = connection
+            self.streamLimit = streamLimit
+        }
+    }
+
+    private struct Waiter {
+        let number: Int
+        let count: Int
+        let timer: TimerID
+        let resume: () -> Void
+    }
+
+    let configuration: FakeAPNSConfiguration
+    var clock = WallClock()
+    private(set) var statistics = FakeAPNSStatistics()
+    private(set) var seen: [SeenRequest] = []
+    private let loop: EventLoop
+    private let tls: TLSServerContext
+    private let rules: APNSRequestRules
+    private let log: RequestLog?
+    private var check: ProviderTokenCheck
+    private var misbehaviour = APNSMisbehaviour()
+    private var identifiers = IdentifierSource()
+    private var listener: ListeningSocket?
+    private var clients: [Int: Client] = [:]
+    private var waiters: [Waiter] = []
+    private var waitersSoFar = 0
+
+    init(_ configuration: FakeAPNSConfiguration, on loop: EventLoop) throws(FakeServerError) {
+        self.configuration = configuration
+        self.loop = loop
+        tls = try TLSServerContext(configuration.identity, offersHTTP2: configuration.offersHTTP2)
+        rules = APNSRequestRules(topics: configuration.topics)
+        check = try ProviderTokenCheck(keys: configuration.keys)
+        log = try RequestLog(configuration.log)
+    }
+
+    /// Starts to listen and answers the port.
+    func start() throws(FakeServerError) -> UInt16 {
+        // A client that goes away must cost an error code, not the process.
+        signal(SIGPIPE, SIG_IGN)
+        let listener = try ListeningSocket(host: configuration.host, port: configuration.port, on: loop) {
+            [unowned self] in accept($0)
+        }
+        self.listener = listener
+        return listener.port
+    }
+
+    /// Ends everything at once.
+    func stop() {
+        listener?.stop()
+        listener = nil
+        dropConnections()
+        log?.flush()
+        for waiter in waiters {
+            loop.cancel(waiter.timer)
+            waiter.resume()
+        }
+        waiters.removeAll()
+    }
+
+    /// Closes all connections without a word.
+    func dropConnections() {
+        for client in Array(clients.values) { client.connection.close() }
+    }
+
+    /// Sends GOAWAY with `lastStream` and `debugData` on all connections.
+    func goAway(lastStream: Int32, debugData: [UInt8]) {
+        for client in clients.values {
+            client.connection.goAway(
+                lastStream: lastStream, code: UInt32(NGHTTP2_NO_ERROR.rawValue), debugData: debugData)
+        }
+    }
+
+    /// Announces a new stream limit on all connections.
+    func setStreamLimit(_ limit: UInt32) {
+        for client in clients.values { change(client, to: limit) }
+    }
+
+    /// Calls `resume` once `count` requests were seen, at `deadline` at the latest.
+    func wait(for count: Int, until deadline: ContinuousClock.Instant, resume: @escaping () -> Void) {
+        guard statistics.requests < count else { return resume() }
+        waitersSoFar += 1
+        let number = waitersSoFar
+        let timer = loop.arm(at: deadline) { [weak self] in
+            self?.waiters.removeAll { $0.number == number }
+            resume()
+        }
+        waiters.append(Waiter(number: number, count: count, timer: timer, resume: resume))
+    }
+
+    private func accept(_ descriptor: Int32) {
+        guard let ssl = tls.accept(descriptor) else {
+            close(descriptor)
+            return
+        }
+        statistics.connections += 1
+        let number = statistics.connections
+        let settings = ServerSettings(concurrentStreams: configuration.streamsBeforeToken)
+        let connection = ServerConnection(
+            number: number, descriptor: descriptor, ssl: ssl, settings: settings, on: loop, handler: self)
+        clients[number] = Client(connection, streamLimit: configuration.streamsBeforeToken)
+        statistics.openConnections = clients.count
+        connection.start()
+    }
+
+    // MARK: Requests
+
+    func connectionOpened(_ connection: ServerConnection) {}
+
+    func requestArrived(_ stream: ServerStream, on connection: ServerConnection) {
+        guard let client = clients[connection.number] else { return }
+        statistics.requests += 1
+        var finding = ProviderTokenCheck.Finding()
+        let answer = judge(stream, client, &finding)
+        statistics.providerTokens = check.distinctTokens
+        let record = APNSRecord(connection: connection.number, stream: stream, finding: finding, answer: answer)
+        if let log {
+            let now = clock.milliseconds
+            log.line { record.append(to: &$0, milliseconds: now) }
+        }
+        if seen.count < configuration.keptRequests { seen.append(record.seen()) }
+        carryOut(answer, stream, client)
+        throttle(client, after: answer)
+        wakeWaiters()
+    }
+
+    func connectionWillSend() {
+        log?.flush()
+    }
+
+    func clientBrokeProtocol(on connection: ServerConnection) {
+        statistics.protocolErrors += 1
+    }
+
+    func connectionClosed(_ connection: ServerConnection) {
+        clients[connection.number] = nil
+        statistics.openConnections = clients.count
+    }
+
+    private func judge(
+        _ stream: ServerStream, _ client: Client, _ finding: inout ProviderTokenCheck.Finding
+    ) -> APNSAnswer {
+        if let answer = APNSRequestRules.faultOfTarget(stream) { return answer }
+        guard let authorization = stream.value(of: "authorization") else {
+            return .rejected(status: 403, reason: "MissingProviderToken")
+        }
+        finding = check.examine(stream.headerBytes[authorization])
+        if client.isWedged { return .rejected(status: 403, reason: "ExpiredProviderToken") }
+        guard finding.isGenuine, let keyID = finding.keyID, let issuedAt = finding.issuedAt else {
+            return .rejected(status: 403, reason: "InvalidProviderToken")
+        }
+        if abs(clock.milliseconds / 1000 - issuedAt) > ProviderTokenCheck.ageLimit {
+            client.isWedged = configuration.wedgesAfterExpiredToken
+            return .rejected(status: 403, reason: "ExpiredProviderToken")
+        }
+        guard client.keyID == nil || client.keyID == keyID else {
+            return .rejected(status: 403, reason: "UnrelatedKeyIdInToken")
+        }
+        if client.keyID == nil {
+            client.keyID = keyID
+            change(client, to: configuration.streams)
+        }
+        if let answer = rules.faultOfRequest(stream) { return answer }
+        guard let token = APNSRequestRules.deviceToken(of: stream) else { return .accepted }
+        return misbehaviour.answer(to: stream.headerBytes[token]) ?? .accepted
+    }
+
+    private func throttle(_ client: Client, after answer: APNSAnswer) {
+        guard configuration.throttlesAfterRejection, client.keyID != nil else { return }
+        switch answer {
+        case .accepted: change(client, to: configuration.streams)
+        case .rejected: change(client, to: 1)
+        default: break
+        }
+    }
+
+    private func change(_ client: Client, to limit: UInt32) {
+        guard client.streamLimit != limit else { return }
+        client.streamLimit = limit
+        client.connection.setStreamLimit(limit)
+    }
+
+    private func wakeWaiters() {
+        guard !waiters.isEmpty else { return }
+        let count = statistics.requests
+        for waiter in waiters where waiter.count <= count {
+            loop.cancel(waiter.timer)
+            waiter.resume()
+        }
+        waiters.removeAll { $0.count <= count }
+    }
+
+    // MARK: Answers
+
+    private func carryOut(_ answer: APNSAnswer, _ stream: ServerStream, _ client: Client) {
+        let connection = client.connection
+        switch answer {
+        case .accepted:
+            accept(stream, connection)
+        case .rejected(let status, let reason):
+            reject(stream, connection, status, reason)
+        case .unreadable:
+            statistics.rejected += 1
+            stream.answer(status: 500)
+            stream.addAnswerHeader("content-type") { $0.append(contentsOf: "text/html".utf8) }
+            stream.answerBody.append(contentsOf: "<html><body>500</body></html>".utf8)
+            connection.answer(stream)
+        case .slow:
+            let number = stream.number
+            loop.arm(at: .now + configuration.slowness) { [weak self, weak connection] in
+                guard let self, let connection, connection.isOpen(stream, number: number) else { return }
+                self.accept(stream, connection)
+            }
+        case .acceptedThenGoneAway:
+            goAway(connection, lastStream: stream.number)
+            accept(stream, connection)
+        case .silence, .reset, .refused, .closed, .goneAway:
+            statistics.unanswered += 1
+            leaveUnanswered(answer, stream, connection)
+        }
+    }
+
+    private func leaveUnanswered(_ answer: APNSAnswer, _ stream: ServerStream, _ connection: ServerConnection) {
+        switch answer {
+        case .reset: connection.reset(stream, code: UInt32(NGHTTP2_INTERNAL_ERROR.rawValue))
+        case .refused: connection.reset(stream, code: UInt32(NGHTTP2_REFUSED_STREAM.rawValue))
+        case .closed: connection.drop()
+        case .goneAway: goAway(connection, lastStream: max(0, stream.number - 2))
+        default: break
+        }
+    }
+
+    private func goAway(_ connection: ServerConnection, lastStream: Int32) {
+        connection.goAway(
+            lastStream: lastStream, code: UInt32(NGHTTP2_NO_ERROR.rawValue),
+            debugData: Array("{\"reason\":\"Shutdown\"}".utf8))
+    }
+
+    private func accept(_ stream: ServerStream, _ connection: ServerConnection) {
+        statistics.accepted += 1
+        stream.answer(status: 200)
+        addIdentifiers(stream)
+        connection.answer(stream)
+    }
+
+    private func reject(
+        _ stream: ServerStream, _ connection: ServerConnection, _ status: Int, _ reason: StaticString
+    ) {
+        statistics.rejected += 1
+        stream.answer(status: status)
+        addIdentifiers(stream)
+        stream.addAnswerHeader("content-type") { $0.append(contentsOf: "application/json".utf8) }
+        stream.answerBody.append(contentsOf: "{\"reason\":\"\(reason)\"".utf8)
+        if status == 410 { stream.answerBody.append(contentsOf: ",\"timestamp\":\(clock.milliseconds)".utf8) }
+        stream.answerBody.append(UInt8(ascii: "}"))
+        connection.answer(stream)
+    }
+
+    private func addIdentifiers(_ stream: ServerStream) {
+        if let given = stream.value(of: "apns-id") {
+            stream.addAnswerHeader("apns-id") { $0.append(contentsOf: stream.headerBytes[given]) }
+        } else {
+            // The real service writes its own in upper case.
+            stream.addAnswerHeader("apns-id") { identifiers.append(upperCase: true, to: &$0) }
+        }
+        if configuration.isSandbox {
+            stream.addAnswerHeader("apns-unique-id") { identifiers.append(upperCase: false, to: &$0) }
+        }
+    }
+}

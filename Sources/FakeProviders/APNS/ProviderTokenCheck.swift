@@ -1,0 +1,70 @@
+import Credentials
+
+/// Checks provider tokens as APNs does: signature, key and team, age. Remembers the last ones, because clients present
+/// one token a million times.
+struct ProviderTokenCheck {
+    /// What a token claims, and whether it may.
+    struct Finding {
+        /// The claim `kid`, if it could be read.
+        var keyID: String?
+        /// The claim `iat`, if it could be read.
+        var issuedAt: Int64?
+        /// Whether signature, key and team are right; age not looked at.
+        var isGenuine = false
+    }
+
+    private struct Remembered {
+        var authorization: [UInt8]
+        var finding: Finding
+    }
+
+    private let keys: [FakeAPNSKey]
+    private var remembered: [Remembered] = []
+    private var distinct: Set<String> = []
+
+    /// Tokens remembered; clients that use more are verified each time.
+    private static let memory = 16
+    /// Age, and distance into the future, beyond which a token is refused, in seconds.
+    static let ageLimit: Int64 = 3600
+    private static let scheme = Array("bearer ".utf8)
+
+    init(keys: [FakeAPNSKey]) throws(FakeServerError) {
+        for key in keys where VerificationKey(publicPEM: key.publicKeyPEM) == nil {
+            throw .providerKey(keyID: key.keyID)
+        }
+        self.keys = keys
+    }
+
+    /// How many distinct pairs of `kid` and `iat` were genuine.
+    var distinctTokens: Int { distinct.count }
+
+    /// The finding on the value of an `authorization` header.
+    mutating func examine(_ authorization: ArraySlice<UInt8>) -> Finding {
+        for entry in remembered where entry.authorization.elementsEqual(authorization) { return entry.finding }
+        let finding = verify(authorization)
+        if finding.isGenuine, let keyID = finding.keyID, let issuedAt = finding.issuedAt {
+            distinct.insert("\(keyID) \(issuedAt)")
+        }
+        if remembered.count == Self.memory { remembered.removeFirst() }
+        remembered.append(Remembered(authorization: Array(authorization), finding: finding))
+        return finding
+    }
+
+    private func verify(_ authorization: ArraySlice<UInt8>) -> Finding {
+        let scheme = authorization.prefix(Self.scheme.count)
+        guard scheme.map({ $0 | 0x20 }).elementsEqual(Self.scheme),
+            let token = JSONWebToken(compact: authorization.dropFirst(Self.scheme.count))
+        else { return Finding() }
+        var finding = Finding(keyID: token.keyID, issuedAt: token.issuedAt)
+        guard token.issuedAt != nil, token.keyID != nil else { return finding }
+        if keys.isEmpty {
+            finding.isGenuine = token.algorithm == "ES256"
+            return finding
+        }
+        for key in keys where key.keyID == token.keyID && key.teamID == token.issuer {
+            guard let verifier = VerificationKey(publicPEM: key.publicKeyPEM) else { continue }
+            if token.isSigned(by: verifier) { finding.isGenuine = true }
+        }
+        return finding
+    }
+}
