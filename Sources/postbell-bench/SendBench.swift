@@ -51,8 +51,10 @@ actor SendBench {
         self.client = client
         let start = Usage.now
         loop.arm(at: deadline) { [weak self] in self?.assumeIsolated { $0.finish() } }
-        submit()
-        await withUnsafeContinuation { waiter = $0 }
+        await withUnsafeContinuation {
+            waiter = $0
+            submit()
+        }
         outcome.set(start: start, end: .now, ended: ended, failures: failures, firstFailure: firstFailure)
         await client.close(within: .zero)
     }

@@ -51,8 +51,11 @@ package actor HTTP2Client {
     /// Refuses new requests, waits at most `limit` for those in flight, and closes all connections; what is still
     /// without an answer then ends as `unanswered(.connectionLost)`.
     package func close(within limit: Duration) async {
-        core.beginClosing(by: .now + limit)
-        await withUnsafeContinuation { core.closeWaiters.append($0) }
+        await withUnsafeContinuation { continuation in
+            // In here, because the task may be queued anew before it comes to this point.
+            core.closeWaiters.append(continuation)
+            core.beginClosing(by: .now + limit)
+        }
     }
 
     /// Counts, and where the client stands.

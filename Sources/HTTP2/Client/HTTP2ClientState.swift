@@ -11,6 +11,9 @@ package enum HTTP2ClientState: Sendable, Equatable {
 
 /// Counts since the client was made, and where it stands now.
 package struct HTTP2Statistics: Sendable, Equatable {
+    /// Nothing has happened.
+    package init() {}
+
     /// Connections that came as far as the peer's SETTINGS.
     package var connectionsOpened = 0
     /// Attempts to connect that failed.

@@ -4,7 +4,7 @@ import Glibc
 /// One connection: from a name to a verified TLS session, the HTTP/2 session on it, and the bytes between the two.
 ///
 /// Confined to the loop's thread. It makes no decisions about requests; it tells its client what happened.
-final class HTTP2Connection: ReadinessHandler {
+final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     /// Which of the client's connections it is, counted from 1.
     let number: Int
     private(set) var state = ConnectionState.resolving
@@ -158,21 +158,28 @@ final class HTTP2Connection: ReadinessHandler {
         }
     }
 
-    /// Reads of one wake-up; what is left is reported again, and other descriptors get their turn in between.
-    private static let readsInRow = 16
+    /// Bytes of one wake-up; what is left has to wait until other descriptors had their turn.
+    private static let bytesInRow = 128 * 1024
 
     private func receive() {
         guard let stream else { return }
         let now = ContinuousClock.now
         let buffer = client.readBuffer
         var trouble: HTTP2ConnectionError?
-        reading: for _ in 0..<Self.readsInRow {
+        var left = Self.bytesInRow
+        reading: while true {
             switch stream.read(into: buffer, capacity: ClientCore.readCapacity) {
             case .done(let count):
                 lastReadAt = now
                 pingSentAt = nil
                 session.receive(buffer, count: count)
                 guard session.failure == nil, stream.hasPending else { break reading }
+                left -= count
+                if left <= 0 {
+                    // The poller knows nothing of what waits inside TLS.
+                    client.loop.atEndOfTurn(self)
+                    break reading
+                }
             case .blocked(let interest):
                 if interest == .writable { isBlocked = true }
                 break reading
@@ -187,6 +194,10 @@ final class HTTP2Connection: ReadinessHandler {
         tell(at: now)
         if let trouble, state != .closed { close(trouble) }
         client.wantTurn()
+    }
+
+    func turnEnded() {
+        if state == .settling || state == .open || state == .draining { receive() }
     }
 
     /// Tells the client what the session has noted.

@@ -1,0 +1,156 @@
+import EventLoop
+import Foundation
+import HTTP2
+
+/// A result with its bytes, as tests look at it.
+struct Ended: Sendable {
+    let tag: UInt64
+    let outcome: Result<HTTPResponse, HTTPFault>
+    let body: [UInt8]
+    let captured: [String]
+    let wasSent: Bool
+
+    var status: Int? { (try? outcome.get())?.status }
+
+    var fault: HTTPFault? {
+        if case .failure(let fault) = outcome { fault } else { nil }
+    }
+}
+
+/// A client on a loop of its own, with everything it has told.
+actor ClientHarness {
+    nonisolated let loop: EventLoop
+    private struct Waiter {
+        let number: Int
+        let condition: @Sendable (isolated ClientHarness) -> Bool
+        let continuation: UnsafeContinuation<Bool, Never>
+    }
+
+    private(set) var results: [Ended] = []
+    private(set) var states: [HTTP2ClientState] = []
+    private var client: HTTP2Client?
+    private var waiters: [Waiter] = []
+    private var waitersMade = 0
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    init(on loop: EventLoop) {
+        self.loop = loop
+    }
+
+    /// Runs `body` with a client of a server at `port` and closes it afterwards.
+    static func run(
+        port: UInt16, _ change: (inout HTTP2ClientConfiguration) -> Void = { _ in },
+        _ body: @Sendable (ClientHarness) async throws -> Void
+    ) async throws {
+        let loop = EventLoop.startThread(name: "http2-test")
+        var configuration = HTTP2ClientConfiguration(host: "127.0.0.1", port: port)
+        configuration.caFile = TestCertificates.shared.caFile
+        configuration.capturedHeaders = ["apns-id", "apns-unique-id"]
+        change(&configuration)
+        let harness = ClientHarness(on: loop)
+        await harness.begin(configuration)
+        do {
+            try await body(harness)
+        } catch {
+            await harness.close()
+            loop.stop()
+            throw error
+        }
+        await harness.close()
+        loop.stop()
+    }
+
+    private func begin(_ configuration: HTTP2ClientConfiguration) {
+        client = HTTP2Client(configuration, on: loop) { [weak self] results in
+            self?.assumeIsolated { $0.take(results) }
+        } stateChanged: { [weak self] state in
+            self?.assumeIsolated {
+                $0.states.append(state)
+                $0.check()
+            }
+        }
+    }
+
+    private func take(_ batch: HTTPResultBatch) {
+        for result in batch.results {
+            var body: [UInt8] = []
+            var captured: [String] = []
+            if case .success(let response) = result.outcome {
+                body = Array(batch[response.body])
+                captured = (0..<4).map { String(decoding: batch[response.captured[$0]], as: UTF8.self) }
+            }
+            results.append(
+                Ended(
+                    tag: result.tag, outcome: result.outcome, body: body, captured: captured,
+                    wasSent: result.sentAt != nil))
+        }
+        check()
+    }
+
+    private func check() {
+        let met = waiters.filter { $0.condition(self) }
+        waiters.removeAll { waiter in met.contains { $0.number == waiter.number } }
+        for waiter in met { waiter.continuation.resume(returning: true) }
+    }
+
+    /// Waits until `condition` holds; checked whenever the client tells something. Fails after 20 seconds.
+    func wait(
+        _ what: String, until condition: @escaping @Sendable (isolated ClientHarness) -> Bool
+    ) async throws {
+        waitersMade += 1
+        let number = waitersMade
+        let timer = loop.arm(at: .now + .seconds(20)) { [weak self] in self?.assumeIsolated { $0.giveUp(number) } }
+        let isMet = await withUnsafeContinuation {
+            waiters.append(Waiter(number: number, condition: condition, continuation: $0))
+            check()
+        }
+        loop.cancel(timer)
+        guard isMet else { throw HarnessError(what: what, states: states, results: results.map { "\($0.outcome)" }) }
+    }
+
+    private func giveUp(_ number: Int) {
+        guard let index = waiters.firstIndex(where: { $0.number == number }) else { return }
+        waiters.remove(at: index).continuation.resume(returning: false)
+    }
+
+    /// Waits for `count` results in all.
+    func results(_ count: Int) async throws -> [Ended] {
+        try await wait("\(count) results") { $0.results.count >= count }
+        return results
+    }
+
+    var statistics: HTTP2Statistics { client.map { client in client.assumeIsolated { $0.statistics } } ?? .init() }
+    var capacity: Int { client.map { client in client.assumeIsolated { $0.capacity } } ?? 0 }
+
+    func cancelQueued() { client?.assumeIsolated { $0.cancelQueued() } }
+
+    func close(within limit: Duration = .zero) async {
+        await client?.close(within: limit)
+    }
+
+    /// Submits `count` requests like those to APNs, tagged from `first`.
+    func submit(_ count: Int = 1, first: UInt64 = 1, body: [UInt8] = Array("{}".utf8)) {
+        var batch = HTTPRequestBatch()
+        let shared = batch.addSharedHeaders([
+            HTTPHeader("authorization", "bearer secret", isSensitive: true),
+            HTTPHeader("apns-topic", "com.example.app"),
+        ])
+        let content = batch.append { $0 += body }
+        for tag in first..<first + UInt64(count) {
+            let path = batch.append { $0 += Array("/3/device/\(tag)".utf8) }
+            let identifier = batch.append { $0 += Array("id-\(tag)".utf8) }
+            batch.add(
+                tag: tag, shared: shared, path: path,
+                fields: [HTTPRequestField(HTTPFieldName("apns-id"), identifier)], body: content)
+        }
+        client?.assumeIsolated { $0.submit(batch) }
+    }
+}
+
+/// What a harness waited for in vain.
+struct HarnessError: Error {
+    let what: String
+    let states: [HTTP2ClientState]
+    let results: [String]
+}
