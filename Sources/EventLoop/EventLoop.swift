@@ -54,8 +54,13 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         while !stopping.load(ordering: .acquiring) {
             turn()
         }
+        // The system may give this thread's number to another one, which must not pass for the loop.
+        threadIdentity.store(Self.ended, ordering: .sequentiallyConsistent)
         threadPool.stop()
     }
+
+    /// No thread has this number, nor 0.
+    private static let ended = UInt.max
 
     /// Ends `run()` after the turn in progress. Callable from any thread.
     package func stop() {
@@ -103,6 +108,9 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     }
 
     /// Runs blocking `work` on a small thread pool and resumes the caller with what it returned or threw.
+    ///
+    /// It returns when `work` does, and nothing can call it off: work needs a bound of its own, or a caller that goes on
+    /// without it.
     package func offload<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withUnsafeThrowingContinuation { continuation in
             threadPool.submit { continuation.resume(with: Result(catching: work)) }
@@ -151,12 +159,16 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
                 drainWakeUp()
             }
         }
-        while let fire = timers.popDue(at: .now) { fire() }
+        // One instant for all: a timer that is armed here for now waits for the next turn.
+        let now = ContinuousClock.now
+        while let fire = timers.popDue(at: now) { fire() }
         var round = 0
         repeat {
-            runJobs()
+            while round < Self.roundsPerTurn && !local.isEmpty {
+                runJobs()
+                round += 1
+            }
             runEndOfTurn()
-            round += 1
         } while round < Self.roundsPerTurn && !local.isEmpty
     }
 
@@ -175,12 +187,10 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         _ = read(wakeDescriptor, &count, 8)
         // Cleared before the inbox is looked at: what is appended afterwards wakes us again.
         wakePending.store(false, ordering: .sequentiallyConsistent)
-        let jobs = remote.withLock { jobs in
-            let taken = jobs
+        remote.withLock { jobs in
+            local.append(contentsOf: jobs)
             jobs.removeAll(keepingCapacity: true)
-            return taken
         }
-        local.append(contentsOf: jobs)
     }
 
     private func runJobs() {

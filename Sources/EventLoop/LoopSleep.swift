@@ -1,17 +1,8 @@
 extension EventLoop {
-    /// Suspends the caller until `instant`, and comes back on the loop. Throws `CancellationError` when the task is
-    /// cancelled.
-    ///
-    /// The caller must run on the loop (an actor pinned to it, or a task that prefers it).
+    /// Suspends the caller until `instant`, by a timer of the loop. Throws `CancellationError` when the task is cancelled,
+    /// at once if it has been already.
     package func sleep(until instant: ContinuousClock.Instant) async throws {
-        precondition(isCurrent, "sleep is called on the loop only")
-        let sleeper = Sleeper(loop: self)
-        try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { sleeper.begin(until: instant, continuation: $0) }
-        } onCancel: {
-            // Cancellation may come from any thread; the sleeper lives on the loop.
-            Task(executorPreference: self) { await sleeper.cancel() }
-        }
+        try await Sleeper(loop: self).sleep(until: instant)
     }
 
     /// Suspends the caller for `duration`; see `sleep(until:)`.
@@ -25,7 +16,7 @@ private actor Sleeper {
     private let loop: EventLoop
     private var timer: TimerID?
     private var continuation: UnsafeContinuation<Void, any Error>?
-    private var cancelled = false
+    private var isCancelled = false
 
     init(loop: EventLoop) {
         self.loop = loop
@@ -35,13 +26,20 @@ private actor Sleeper {
         loop.asUnownedSerialExecutor()
     }
 
-    nonisolated func begin(until instant: ContinuousClock.Instant, continuation: UnsafeContinuation<Void, any Error>) {
-        assumeIsolated { sleeper in
-            guard !sleeper.cancelled else { return continuation.resume(throwing: CancellationError()) }
-            sleeper.continuation = continuation
-            sleeper.timer = sleeper.loop.arm(at: instant) { [weak sleeper] in
-                sleeper?.assumeIsolated { $0.wake() }
-            }
+    func sleep(until instant: ContinuousClock.Instant) async throws {
+        try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { begin(until: instant, $0) }
+        } onCancel: {
+            // Cancellation may come from any thread; the sleeper lives on the loop.
+            Task(executorPreference: loop) { await self.cancel() }
+        }
+    }
+
+    private func begin(until instant: ContinuousClock.Instant, _ continuation: UnsafeContinuation<Void, any Error>) {
+        guard !isCancelled && !Task.isCancelled else { return continuation.resume(throwing: CancellationError()) }
+        self.continuation = continuation
+        timer = loop.arm(at: instant) { [weak self] in
+            self?.assumeIsolated { $0.wake() }
         }
     }
 
@@ -50,8 +48,8 @@ private actor Sleeper {
         continuation = nil
     }
 
-    func cancel() {
-        cancelled = true
+    private func cancel() {
+        isCancelled = true
         if let timer { loop.cancel(timer) }
         continuation?.resume(throwing: CancellationError())
         continuation = nil

@@ -18,7 +18,8 @@ package struct Interest: OptionSet, Sendable {
 /// Gets told, on the loop's thread, that a watched descriptor is ready.
 package protocol ReadinessHandler: AnyObject {
     /// Called level-triggered: as long as `interest` holds and the condition lasts, once a turn of the loop.
-    /// An error or hang-up of the descriptor is reported as everything it was watched for.
+    /// An error or hang-up of the descriptor is reported as everything it was watched for, whatever that is: who has
+    /// nothing left to do with the descriptor unwatches it.
     func descriptorReady(_ ready: Interest)
 }
 
@@ -57,14 +58,20 @@ struct Poller {
         let slot = Int(watched)
         while registrations.count <= slot { registrations.append(Registration()) }
         let known = registrations[slot].handler != nil
-        if !known { registrations[slot].generation &+= 1 }
+        // Another handler must not get what was fetched for the former one.
+        if !known || registrations[slot].handler !== handler { registrations[slot].generation &+= 1 }
         registrations[slot].handler = handler
         registrations[slot].interest = interest
         var event = epoll_event()
         event.events = interest.rawValue
         event.data.u64 = UInt64(registrations[slot].generation) << 32 | UInt64(slot)
-        let result = epoll_ctl(descriptor, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, watched, &event)
-        precondition(result == 0, "watching descriptor \(watched) failed: errno \(errno)")
+        if known {
+            if epoll_ctl(descriptor, EPOLL_CTL_MOD, watched, &event) == 0 { return }
+            // Closing a descriptor takes it out of the set, and its number may have come back for another one.
+            precondition(errno == ENOENT, "watching descriptor \(watched) failed: errno \(errno)")
+        }
+        let added = epoll_ctl(descriptor, EPOLL_CTL_ADD, watched, &event)
+        precondition(added == 0, "watching descriptor \(watched) failed: errno \(errno)")
     }
 
     mutating func unwatch(_ watched: Int32) {

@@ -23,6 +23,8 @@ package struct ResolverError: Error, Equatable, CustomStringConvertible {
 /// Host names to addresses, off the loop. Nothing is cached: each connection asks anew, as Apple advises.
 package enum Resolver {
     /// Addresses of `host` for a TCP connection to `port`, in the order of the system's preference (RFC 6724).
+    ///
+    /// Throws a `ResolverError`. It waits as long as the system's resolver does (resolv.conf: 5 s an attempt).
     package static func addresses(
         of host: String, port: UInt16, on loop: EventLoop
     ) async throws -> [SocketAddress] {

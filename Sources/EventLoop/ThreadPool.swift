@@ -36,7 +36,9 @@ func spawnThread(name: String, _ body: @escaping @Sendable () -> Void) {
 }
 
 /// A few threads for work that blocks: DNS, files, signing. Started on first use, idle threads wait.
-final class ThreadPool: Sendable {
+///
+/// The loop has one for `offload`; work that may hang for long gets a pool of its own, so that it delays nothing else.
+package final class ThreadPool: Sendable {
     private struct State {
         var work: [@Sendable () -> Void] = []
         var running = 0
@@ -48,13 +50,14 @@ final class ThreadPool: Sendable {
     private let state = Mutex(State())
     private let available = Semaphore()
 
-    init(threads limit: Int) {
+    /// A pool of at most `limit` threads; none is started yet.
+    package init(threads limit: Int) {
         precondition(limit > 0, "a thread pool needs a thread")
         self.limit = limit
     }
 
-    /// Runs `work` as soon as a thread is free. Work submitted after `stop()` still runs, on the threads that are left.
-    func submit(_ work: @escaping @Sendable () -> Void) {
+    /// Runs `work` as soon as a thread is free, also after `stop()`.
+    package func submit(_ work: @escaping @Sendable () -> Void) {
         let startsThread = state.withLock { state in
             state.work.append(work)
             guard state.idle < state.work.count, state.running < limit else { return false }
@@ -65,8 +68,11 @@ final class ThreadPool: Sendable {
         available.signal()
     }
 
+    /// How much work waits for a thread.
+    package var backlog: Int { state.withLock { $0.work.count } }
+
     /// Lets the threads end once nothing is left to do.
-    func stop() {
+    package func stop() {
         let running = state.withLock { state in
             state.stopped = true
             return state.running
@@ -76,16 +82,21 @@ final class ThreadPool: Sendable {
 
     private func serve() {
         while true {
-            state.withLock { $0.idle += 1 }
-            available.wait()
-            let next = state.withLock { state -> (work: (@Sendable () -> Void)?, ends: Bool) in
-                state.idle -= 1
-                guard state.work.isEmpty else { return (state.work.removeFirst(), false) }
-                if state.stopped { state.running -= 1 }
-                return (nil, state.stopped)
+            let ends = state.withLock { state in
+                guard state.work.isEmpty && state.stopped else {
+                    state.idle += 1
+                    return false
+                }
+                state.running -= 1
+                return true
             }
-            next.work?()
-            if next.ends { return }
+            if ends { return }
+            available.wait()
+            let next = state.withLock { state -> (@Sendable () -> Void)? in
+                state.idle -= 1
+                return state.work.isEmpty ? nil : state.work.removeFirst()
+            }
+            next?()
         }
     }
 }

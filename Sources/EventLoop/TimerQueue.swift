@@ -3,7 +3,7 @@ package struct TimerID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// Timers by due instant: a binary heap, with cancelled ones left in it until they surface.
+/// Timers by due instant: a binary heap, with cancelled ones left in it until they surface or outnumber the live ones.
 ///
 /// Confined to the loop's thread.
 struct TimerQueue {
@@ -28,7 +28,19 @@ struct TimerQueue {
 
     /// Forgets a timer; one that fired already, or is unknown, changes nothing.
     mutating func cancel(_ timer: TimerID) {
-        live.remove(timer.number)
+        guard live.remove(timer.number) != nil else { return }
+        // Most deadlines are cancelled long before they are due; what they hold on to must not gather until then.
+        if heap.count > Self.compactAbove && heap.count > 2 * live.count { compact() }
+    }
+
+    /// How many entries lie in the heap, cancelled ones included.
+    var storedCount: Int { heap.count }
+
+    private static let compactAbove = 64
+
+    private mutating func compact() {
+        heap.removeAll { !live.contains($0.number) }
+        for parent in (0..<heap.count / 2).reversed() { siftDown(parent) }
     }
 
     /// The instant of the earliest timer that was not cancelled.

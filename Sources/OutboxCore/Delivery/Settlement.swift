@@ -189,3 +189,14 @@ package struct DeviceEffect: Equatable, Sendable {
         self.notification = notification
     }
 }
+
+extension LedgerRow {
+    /// The same row without what the provider said in words, for a database that cannot store it.
+    package var withoutTexts: LedgerRow {
+        LedgerRow(
+            identifier: identifier, notification: notification, tenant: tenant, device: device,
+            tokenSequence: tokenSequence, attempt: attempt,
+            outcome: Outcome(outcome.kind, scope: outcome.scope, status: outcome.status), isFinal: isFinal,
+            retryAfter: retryAfter, attemptedAt: attemptedAt, answeredAt: answeredAt)
+    }
+}

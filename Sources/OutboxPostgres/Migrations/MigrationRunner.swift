@@ -51,8 +51,8 @@ package struct MigrationRunner: Sendable {
         }
     }
 
-    /// Applies what is pending, and tells of each that was applied. A failed one leaves no trace, and the ones before it
-    /// stay. Answers what was applied.
+    /// Applies what is pending, and tells of each that was applied. A failed one leaves no trace, and the ones before
+    /// it stay. Answers what was applied.
     @discardableResult
     package func apply(
         _ applied: @Sendable (Migration) -> Void = { _ in }

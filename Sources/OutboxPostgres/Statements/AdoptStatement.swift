@@ -1,10 +1,13 @@
+import OutboxCore
+import Postgres
+
 /// Sends back, unsent, the rows of claims whose answer was lost: the worker knows the batch it asked for. The attempt
 /// is given back, no crash is counted and nothing is `unknown`. Repeated with every recovery, because the old backend
 /// may commit late.
 ///
 /// Parameters: $1 uuid[] batches, $2 uuid owner. Result: `returned` int8.
 enum AdoptStatement {
-    static let name = "adopt"
+    static let statement = PostgresStatement("adopt", text, parameterTypes: [.uuid.array, .uuid])
 
     static let text = """
         WITH lease AS MATERIALIZED (
@@ -21,4 +24,11 @@ enum AdoptStatement {
             WHERE get_bit(l.open, (u.pos - 1)::int) = 1 ORDER BY u.id ON CONFLICT DO NOTHING RETURNING 1)
         SELECT count(*) AS returned FROM back
         """
+
+    static func command(_ batches: [Identifier], owner: Identifier) -> PostgresCommand {
+        var parameters = PostgresParameters()
+        parameters.append(PostgresArray(batches))
+        parameters.append(owner)
+        return PostgresCommand(statement, parameters)
+    }
 }

@@ -1,7 +1,8 @@
+import OutboxCore
+import Postgres
+
 /// What a worker loads from the registries: again when it meets a number that it does not know.
 enum CatalogStatement {
-    static let kindsName = "kinds"
-    static let routesName = "routes"
 
     /// All revisions, because rows enqueued under an earlier one still render.
     /// Result: `kind_no` int4, `name`, `presentation` text, `title`, `subtitle`, `body`, `container` text (null for
@@ -9,6 +10,8 @@ enum CatalogStatement {
     /// `mutable_content` bool, `provider_ttl` int8 (milliseconds; null: what remains of the deadline), `retry` text
     /// (null: the worker's default; `30s,2m` a list, `2s..5m` base and cap), `key_names`, `key_types` text[] (same
     /// length).
+    static let kinds = PostgresStatement("kinds", kindsText)
+
     static let kindsText = """
         SELECT k.kind_no, k.name, k.presentation, k.content ->> 'title' AS title,
             k.content ->> 'subtitle' AS subtitle,
@@ -21,6 +24,8 @@ enum CatalogStatement {
         """
 
     /// Result: `route_no` int2, `provider` text, `environment` text (null where the provider has none), `app` text.
+    static let routes = PostgresStatement("routes", routesText)
+
     static let routesText = """
         SELECT r.route_no, r.provider, r.environment, r.app FROM postbell.routes r ORDER BY r.route_no
         """

@@ -1,3 +1,6 @@
+import OutboxCore
+import Postgres
+
 /// Moves due rows of one route from the queue into one new lease, and ends none of them: every row that leaves the
 /// queue is in the lease and in the answer, whatever else is missing, and the only way out is the settle.
 ///
@@ -24,9 +27,19 @@
 /// DELETE, primary keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops only, and
 /// no join of two CTEs, which the pinned planner would make quadratic.
 enum ClaimStatement {
-    static let name = "claim"
-
     /// For rows of one crash class.
+    static let clean = PostgresStatement("claim", text, parameterTypes: parameterTypes)
+
+    /// For the suspects: whatever the number of crashes from $2 on, one row alone (its single credit is 1).
+    static let suspect = PostgresStatement(
+        "claim_suspect", text.replacing("crashes = $2::int2", with: "crashes >= $2::int2"),
+        parameterTypes: parameterTypes)
+
+    private static let parameterTypes: [PostgresType] = [
+        .int2, .int2, .int2.array, .int4.array, .int4.array, .timestamptz.array, .uuid.array, .uuid, .uuid, .interval,
+        .int8,
+    ]
+
     static let text = """
         WITH candidate AS MATERIALIZED (
             -- one probe per share; what somebody has locked is left to the next scan from the start
@@ -117,25 +130,28 @@ enum ClaimStatement {
         FROM addressed a
         """
 
-    /// For the suspects: whatever the number of crashes from $2 on, one row alone (its single credit is 1).
-    static let suspectText = text.replacing("crashes = $2::int2", with: "crashes >= $2::int2")
-}
-
-extension String {
-    /// This text with its one occurrence of `part` replaced; the core library has no such function.
-    func replacing(_ part: String, with other: String) -> String {
-        guard let first = part.utf8.first else { return self }
-        var result: [UInt8] = []
-        var rest = utf8[...]
-        while let byte = rest.first {
-            if byte == first, rest.starts(with: part.utf8) {
-                result.append(contentsOf: other.utf8)
-                rest = rest.dropFirst(part.utf8.count)
-            } else {
-                result.append(byte)
-                rest = rest.dropFirst()
-            }
+    /// The statement and the values for a request.
+    static func command(_ request: ClaimRequest, owner: Identifier) -> PostgresCommand {
+        var parameters = PostgresParameters()
+        parameters.append(request.route)
+        parameters.append(request.crashClass.rawValue)
+        var urgencies = PostgresArray(of: .int2, capacity: request.credits.count)
+        var tenants = PostgresArray(of: .int4, capacity: request.credits.count)
+        var rows = PostgresArray(of: .int4, capacity: request.credits.count)
+        var instants = PostgresArray(of: .timestamptz, capacity: request.credits.count)
+        var notifications = PostgresArray(of: .uuid, capacity: request.credits.count)
+        for credit in request.credits {
+            urgencies.append(credit.share.urgency)
+            tenants.append(credit.share.tenant)
+            rows.append(Int32(credit.rows))
+            instants.append(credit.mark.dueAt)
+            notifications.append(credit.mark.notification)
         }
-        return String(decoding: result, as: UTF8.self)
+        for array in [urgencies, tenants, rows, instants, notifications] { parameters.append(array) }
+        parameters.append(request.batch)
+        parameters.append(owner)
+        parameters.append(request.lease)
+        parameters.append(Int64(request.targetsPerRow))
+        return PostgresCommand(request.crashClass == .suspect ? suspect : clean, parameters)
     }
 }

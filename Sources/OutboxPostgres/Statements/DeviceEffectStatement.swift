@@ -1,3 +1,6 @@
+import OutboxCore
+import Postgres
+
 /// What answers do to devices: a statement of its own after the settle, that waits for nobody (see migration 0004).
 ///
 /// Parameters, one element per effect: $1 int8[] devices, $2 int4[] which token was sent, $3 int2[] change (0
@@ -5,10 +8,41 @@
 /// notifications.
 /// Result: `ordinal` int2 (from 1), `state` int2: 1 applied, 0 no longer true, 2 locked by somebody.
 enum DeviceEffectStatement {
-    static let name = "device_effects"
+    static let statement = PostgresStatement(
+        "device_effects", text,
+        parameterTypes: [
+            .int8.array, .int4.array, .int2.array, .timestamptz.array, .uuid.array,
+        ])
 
     static let text = """
         SELECT ordinal, state
         FROM postbell.device_effects($1::int8[], $2::int4[], $3::int2[], $4::timestamptz[], $5::uuid[])
         """
+
+    static func command(_ effects: [DeviceEffect]) -> PostgresCommand {
+        var devices = PostgresArray(of: .int8, capacity: effects.count)
+        var tokenSequences = PostgresArray(of: .int4, capacity: effects.count)
+        var changes = PostgresArray(of: .int2, capacity: effects.count)
+        var instants = PostgresArray(of: .timestamptz, capacity: effects.count)
+        var notifications = PostgresArray(of: .uuid, capacity: effects.count)
+        for effect in effects {
+            devices.append(effect.device)
+            tokenSequences.append(effect.tokenSequence)
+            changes.append(effect.change.rawValue)
+            instants.append(effect.asOf)
+            notifications.append(effect.notification)
+        }
+        var parameters = PostgresParameters()
+        for array in [devices, tokenSequences, changes, instants, notifications] { parameters.append(array) }
+        return PostgresCommand(statement, parameters)
+    }
+
+    /// Indices of the effects whose device somebody had locked, ascending.
+    static func locked(_ result: PostgresResult) throws(PostgresError) -> [Int] {
+        var locked: [Int] = []
+        for row in 0..<result.rowCount where try result.int2(row, 1) == 2 {
+            locked.append(Int(try result.int2(row, 0)) - 1)
+        }
+        return locked.sorted()
+    }
 }

@@ -1,3 +1,6 @@
+import OutboxCore
+import Postgres
+
 /// Evaluates again, for targets of one lease, everything that the claim evaluated.
 ///
 /// Parameters: $1 uuid[] notifications, $2 int8[] devices, $3 int4[] which token, $4 uuid batch, $5 uuid owner, $6
@@ -5,7 +8,11 @@
 /// Result, one row per target in order: `owned` bool (the lease is ours and has not lapsed), `reason` text (null: may
 /// be sent).
 enum RecheckStatement {
-    static let name = "recheck"
+    static let statement = PostgresStatement(
+        "recheck", text,
+        parameterTypes: [
+            .uuid.array, .int8.array, .int4.array, .uuid, .uuid, .int2,
+        ])
 
     static let text = """
         WITH own AS MATERIALIZED (
@@ -38,4 +45,41 @@ enum RecheckStatement {
             FROM postbell.devices v WHERE v.device_no = x.device_no) d ON true
         ORDER BY x.place
         """
+
+    static func command(
+        _ targets: [RecheckTarget], batch: Identifier, owner: Identifier, route: RouteNumber
+    ) -> PostgresCommand {
+        var notifications = PostgresArray(of: .uuid, capacity: targets.count)
+        var devices = PostgresArray(of: .int8, capacity: targets.count)
+        var tokenSequences = PostgresArray(of: .int4, capacity: targets.count)
+        for target in targets {
+            notifications.append(target.notification)
+            devices.append(target.device)
+            tokenSequences.append(target.tokenSequence)
+        }
+        var parameters = PostgresParameters()
+        for array in [notifications, devices, tokenSequences] { parameters.append(array) }
+        parameters.append(batch)
+        parameters.append(owner)
+        parameters.append(route)
+        return PostgresCommand(statement, parameters)
+    }
+
+    /// A reason for each target that fell out; nil when the lease is not ours any more.
+    static func reasons(_ result: PostgresResult) throws(PostgresError) -> [SettlementReason?]? {
+        var reasons: [SettlementReason?] = []
+        reasons.reserveCapacity(result.rowCount)
+        for row in 0..<result.rowCount {
+            guard try result.bool(row, 0) else { return nil }
+            guard let text = try result.textOrNil(row, 1) else {
+                reasons.append(nil)
+                continue
+            }
+            guard let reason = SettlementReason(rawValue: text) else {
+                throw PostgresError(.decoding, operation: "recheck", message: "an unknown reason")
+            }
+            reasons.append(reason)
+        }
+        return reasons
+    }
 }

@@ -1,10 +1,13 @@
+import OutboxCore
+import Postgres
+
 /// Ends the wait of notifications that had no device: those whose principal has one now get their routes, the others
 /// end. One statement: the right to go on comes from the row that it deletes from the queue.
 ///
 /// Parameter: $1 int8 most rows. Result: `resolved` int8, `routed` int8 (queue rows made), `orphans` int8 (rows whose
 /// notification is not to be seen: a restore, worth an alarm).
 enum ResolveUnroutedStatement {
-    static let name = "resolve_unrouted"
+    static let statement = PostgresStatement("resolve_unrouted", text, parameterTypes: [.int8])
 
     static let text = """
         WITH candidate AS MATERIALIZED (
@@ -48,4 +51,10 @@ enum ResolveUnroutedStatement {
             -- other workers may serve those routes
             postbell.wake((SELECT array_agg(DISTINCT route_no) FROM routed)) IS NULL AS woken
         """
+
+    static func command(limit: Int) -> PostgresCommand {
+        var parameters = PostgresParameters()
+        parameters.append(Int64(limit))
+        return PostgresCommand(statement, parameters)
+    }
 }

@@ -1,3 +1,6 @@
+import OutboxCore
+import Postgres
+
 /// Writes one flush of one lease. It may be repeated at any time, by any session, with the same arrays: the right to
 /// put a row anywhere comes from its own bit in the lease, cleared in the same statement, so a repetition finds
 /// nothing to move. It touches no row and no key that a producer or a back end can hold.
@@ -20,7 +23,14 @@
 /// ledger rows), `returned` int8, `ended` int8. Neither owned nor inserted: our own repetition. Inserted but not
 /// owned: fenced.
 enum SettleStatement {
-    static let name = "settle"
+    static let statement = PostgresStatement(
+        "settle", text,
+        parameterTypes: [
+            .uuid, .uuid, .int2, .varbit, .int4, .uuid.array, .uuid.array, .int8.array, .int4.array, .int4.array,
+            .int2.array, .int2.array, .bool.array, .int8.array, .int2.array, .text.array, .text.array,
+            .timestamptz.array, .int4.array, .int2.array, .int8.array, .int2.array, .int8.array, .bool.array,
+            .int2.array, .text.array, .text.array, .bool.array,
+        ])
 
     static let text = """
         WITH own AS MATERIALIZED (
@@ -75,4 +85,14 @@ enum SettleStatement {
         SELECT EXISTS (SELECT 1 FROM own) AS owned, (SELECT count(*) FROM written) AS inserted,
             (SELECT count(*) FROM back) AS returned, (SELECT count(*) FROM ended) AS ended
         """
+
+    /// What the settle answered.
+    static func report(_ result: PostgresResult) throws(PostgresError) -> SettleReport {
+        guard result.rowCount == 1 else {
+            throw PostgresError(.decoding, operation: "settle", message: "expected one row")
+        }
+        return SettleReport(
+            owned: try result.bool(0, 0), ledgerRows: Int(try result.int8(0, 1)),
+            returned: Int(try result.int8(0, 2)))
+    }
 }

@@ -1,3 +1,6 @@
+import OutboxCore
+import Postgres
+
 /// Ends overdue rows of routes that nobody serves or that are paused, so that every notification reaches an end.
 /// Walks the queue by its primary key, a bounded stretch per call; the caller carries the cursor and begins anew when
 /// it comes back null.
@@ -6,7 +9,7 @@
 /// zero, -1 to begin), $4 int8 most rows to look at. Result, one row: `ended` int8, `last_id` uuid, `last_route` int2
 /// (null: the end).
 enum SweepStatement {
-    static let name = "sweep"
+    static let statement = PostgresStatement("sweep", text, parameterTypes: [.int2.array, .uuid, .int2, .int8])
 
     static let text = """
         WITH stretch AS MATERIALIZED (
@@ -31,4 +34,28 @@ enum SweepStatement {
             (SELECT notification_id FROM last WHERE (SELECT count(*) FROM stretch) = $4::int8) AS last_id,
             (SELECT route_no FROM last WHERE (SELECT count(*) FROM stretch) = $4::int8) AS last_route
         """
+
+    /// Where the next stretch begins: behind this row.
+    struct Cursor: Equatable {
+        let notification: Identifier
+        let route: RouteNumber
+
+        static let start = Cursor(notification: Identifier(high: 0, low: 0), route: -1)
+    }
+
+    static func command(after cursor: Cursor, limit: Int) -> PostgresCommand {
+        var parameters = PostgresParameters()
+        parameters.append(PostgresArray(of: .int2))
+        parameters.append(cursor.notification)
+        parameters.append(cursor.route)
+        parameters.append(Int64(limit))
+        return PostgresCommand(statement, parameters)
+    }
+
+    /// How many rows ended, and where to go on; nil at the end of the queue.
+    static func answer(_ result: PostgresResult) throws(PostgresError) -> (ended: Int, next: Cursor?) {
+        let ended = Int(try result.int8(0, 0))
+        guard !result.isNull(0, 1) else { return (ended, nil) }
+        return (ended, Cursor(notification: try result.identifier(0, 1), route: try result.int2(0, 2)))
+    }
 }

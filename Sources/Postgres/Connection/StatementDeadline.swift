@@ -45,17 +45,28 @@ extension PostgresConnection {
     }
 
     /// `PQcancel` makes a connection of its own and blocks until the server has closed it, by which time the signal to
-    /// the backend has been sent. So it runs off the loop.
+    /// the backend has been sent. A server that accepts and says nothing holds it for ever, so it runs on threads of its
+    /// own, where the loop's other work does not wait behind it; those that hang are few, and then nothing is asked any
+    /// more: the grace passes and the connection is dropped.
     private func requestCancel(_ handle: UInt) async {
-        try? await loop.offload {
-            var message = [CChar](repeating: 0, count: 256)
-            let cancel = OpaquePointer(bitPattern: handle)
-            // An unsuccessful request shows in the statement going on, which the grace bounds.
-            _ = PQcancel(cancel, &message, Int32(message.count))
-            PQfreeCancel(cancel)
-        }
+        let isAsked = cancelThreads.backlog < cancelBacklogLimit
+        if !isAsked { PQfreeCancel(OpaquePointer(bitPattern: handle)) }
+        if isAsked { await awaitCancelRequest(handle) }
         deadline.isRequesting = false
         resumeWaiter()
+    }
+
+    private func awaitCancelRequest(_ handle: UInt) async {
+        await withUnsafeContinuation { continuation in
+            cancelThreads.submit {
+                var message = [CChar](repeating: 0, count: 256)
+                let cancel = OpaquePointer(bitPattern: handle)
+                // An unsuccessful request shows in the statement going on, which the grace bounds.
+                _ = PQcancel(cancel, &message, Int32(message.count))
+                PQfreeCancel(cancel)
+                continuation.resume()
+            }
+        }
     }
 
     private func abandon(_ name: String) {
@@ -72,3 +83,9 @@ extension PostgresConnection {
         deadline.waiter = nil
     }
 }
+
+/// For the whole process: most cancel requests at one time.
+private let cancelThreads = ThreadPool(threads: 4)
+
+/// Most cancel requests that wait for one of those threads.
+private let cancelBacklogLimit = 16

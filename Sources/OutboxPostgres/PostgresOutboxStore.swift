@@ -1,0 +1,253 @@
+package import EventLoop
+package import OutboxCore
+package import Postgres
+
+/// The outbox in PostgreSQL: two sessions, so that claiming and settling overlap. Both are made again when they break.
+///
+/// Claims and awake keys use the first, for the keys belong to the session; everything that follows from a claim uses
+/// the second. Each call is one statement in autocommit.
+package actor PostgresOutboxStore: OutboxStore {
+    private let loop: EventLoop
+    private let claims: PostgresSession
+    private let results: PostgresSession
+    private let keys: AwakeKeys
+
+    /// Fresh per process start: the leases' fence.
+    package nonisolated let owner: Identifier
+    private let name: String
+    private var worker: Int32 = 0
+    private var settling = SettleParameters()
+    private var scans: [RouteNumber: WaitingStatement.Cursor] = [:]
+    private var sweep: SweepStatement.Cursor?
+    private var nextSweep = ContinuousClock.now
+
+    /// What a worker's session sets: the planner without the paths that make small or fresh tables slow, and limits
+    /// within which no statement of the worker ever gets in a healthy database.
+    package static let sessionSettings: [(name: String, value: String)] = [
+        ("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off"),
+        ("enable_bitmapscan", "off"),
+        ("plan_cache_mode", "force_generic_plan"), ("TimeZone", "UTC"), ("statement_timeout", "10s"),
+        ("lock_timeout", "1s"), ("idle_in_transaction_session_timeout", "10s"),
+    ]
+
+    /// How often overdue rows that nobody claims are looked for, and how many rows one look passes.
+    private static let sweepInterval = Duration.seconds(60)
+    private static let sweepLength = 1000
+
+    /// A store for one worker. `configuration` gets `sessionSettings` unless it names settings of its own. `name` is
+    /// what the ledger calls the worker; `observe` hears, on the loop, what happens to the two sessions.
+    package init(
+        _ configuration: PostgresConfiguration, on loop: EventLoop, owner: Identifier, name: String,
+        observe: @escaping @Sendable (PostgresSessionEvent) -> Void = { _ in }
+    ) {
+        var configuration = configuration
+        if configuration.settings.isEmpty { configuration.settings = Self.sessionSettings }
+        self.loop = loop
+        self.owner = owner
+        self.name = name
+        let keys = AwakeKeys(on: loop)
+        self.keys = keys
+        claims = PostgresSession(
+            configuration, on: loop,
+            prepare: { (_: PostgresConnection) async throws(PostgresError) in await keys.forget() }, observe: observe)
+        results = PostgresSession(configuration, on: loop, observe: observe)
+    }
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        loop.asUnownedSerialExecutor()
+    }
+
+    /// Begins to connect.
+    package func start() async {
+        await claims.start()
+        await results.start()
+    }
+
+    /// Closes both sessions for good.
+    package func stop() async {
+        await claims.stop()
+        await results.stop()
+    }
+
+    // MARK: Registries
+
+    package func routes() async throws(StoreError) -> [Route] {
+        try await ask(results, PostgresCommand(CatalogStatement.routes), CatalogAnswer.routes)
+    }
+
+    package func kinds() async throws(StoreError) -> [Kind] {
+        try await ask(results, PostgresCommand(CatalogStatement.kinds), CatalogAnswer.kinds)
+    }
+
+    package func register(routes: [RouteNumber], version: String) async throws(StoreError) -> Timestamp {
+        let command = WorkerStatement.registration(owner: owner, name: name, version: version, routes: routes)
+        let (number, now) = try await ask(results, command) { (result) throws(PostgresError) in
+            (try result.int4(0, 0), try result.instant(0, 1))
+        }
+        worker = number
+        return now
+    }
+
+    package func unregister() async throws(StoreError) {
+        try await ask(results, WorkerStatement.end(owner: owner)) { _ in }
+    }
+
+    // MARK: Claiming
+
+    package func waitingWork(on routes: [RouteNumber]) async throws(StoreError) -> WaitingWork {
+        let (work, next) = try await scan(routes, after: routes.map { scans[$0] ?? .start })
+        // A route whose scan was cut off goes on behind it the next time. One that came to its end in the middle of a
+        // round begins anew at once, for what it has passed may be due.
+        let ended = routes.filter { scans[$0] != nil && next[$0] == nil }
+        scans = next
+        guard !ended.isEmpty else { return work }
+        let (rest, following) = try await scan(ended, after: ended.map { _ in .start })
+        scans.merge(following) { _, new in new }
+        return WaitingWork(now: rest.now, shares: work.shares + rest.shares.filter { !work.shares.contains($0) })
+    }
+
+    private func scan(
+        _ routes: [RouteNumber], after cursors: [WaitingStatement.Cursor]
+    ) async throws(StoreError) -> (work: WaitingWork, next: [RouteNumber: WaitingStatement.Cursor]) {
+        try await ask(claims, WaitingStatement.command(routes, after: cursors), WaitingAnswer.read)
+    }
+
+    package func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch? {
+        try await ask(claims, ClaimStatement.command(request, owner: owner)) { (result) throws(PostgresError) in
+            try ClaimAnswer.batch(result, of: request)
+        }
+    }
+
+    package func holdAwake(_ routes: [RouteNumber]) async throws(StoreError) -> [RouteNumber] {
+        let held = await keys.held
+        let wanted = routes.filter { !held.contains($0) }
+        guard !wanted.isEmpty else { return routes }
+        let got = try await ask(claims, AwakeStatement.command(AwakeStatement.hold, wanted)) {
+            (result) throws(PostgresError) in
+            var got: [RouteNumber] = []
+            for row in 0..<result.rowCount { got.append(try result.int2(row, 0)) }
+            return got
+        }
+        await keys.add(got)
+        return routes.filter { held.contains($0) || got.contains($0) }
+    }
+
+    package func releaseAwake() async throws(StoreError) {
+        let held = await keys.held
+        guard !held.isEmpty else { return }
+        await keys.forget()
+        try await ask(claims, AwakeStatement.command(AwakeStatement.release, held.sorted())) { _ in }
+    }
+
+    // MARK: Settling
+
+    package func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport {
+        do {
+            return try await write(settlement, settlement.ledger[...], moves: true)
+        } catch {
+            guard error.kind == .refused, !settlement.ledger.isEmpty else { throw error }
+        }
+        // Something in the ledger rows is refused: they go first, narrowed down by halves, and then what moves.
+        let written = try await writeByHalves(settlement, settlement.ledger[...])
+        let moved = try await write(settlement, [], moves: true)
+        return SettleReport(owned: moved.owned, ledgerRows: written, returned: moved.returned)
+    }
+
+    private func writeByHalves(
+        _ settlement: Settlement, _ ledger: ArraySlice<LedgerRow>
+    ) async throws(StoreError) -> Int {
+        do {
+            return try await write(settlement, ledger, moves: false).ledgerRows
+        } catch {
+            guard error.kind == .refused else { throw error }
+            if ledger.count == 1, let row = ledger.first {
+                // The outcome stands; what the provider said about it could not be stored.
+                return try await write(settlement, [row.withoutTexts], moves: false).ledgerRows
+            }
+        }
+        let middle = ledger.startIndex + ledger.count / 2
+        let first = try await writeByHalves(settlement, ledger[..<middle])
+        return first + (try await writeByHalves(settlement, ledger[middle...]))
+    }
+
+    private func write(
+        _ settlement: Settlement, _ ledger: ArraySlice<LedgerRow>, moves: Bool
+    ) async throws(StoreError) -> SettleReport {
+        let parameters = settling.encode(settlement, ledger: ledger, moves: moves, owner: owner, worker: worker)
+        let command = PostgresCommand(SettleStatement.statement, parameters)
+        return try await ask(results, command, SettleStatement.report)
+    }
+
+    package func renew(_ batches: [Identifier], lease: Duration) async throws(StoreError) -> [Identifier] {
+        try await ask(
+            results, RenewStatement.command(batches, owner: owner, lease: lease), RenewStatement.batches)
+    }
+
+    package func recheck(
+        _ targets: [RecheckTarget], batch: Identifier, route: RouteNumber
+    ) async throws(StoreError) -> [SettlementReason?] {
+        let command = RecheckStatement.command(targets, batch: batch, owner: owner, route: route)
+        guard let reasons = try await ask(results, command, RecheckStatement.reasons) else {
+            throw StoreError(kind: .refused, operation: "recheck", message: "the lease is not ours any more")
+        }
+        return reasons
+    }
+
+    package func apply(_ effects: [DeviceEffect]) async throws(StoreError) -> [Int] {
+        guard !effects.isEmpty else { return [] }
+        return try await ask(results, DeviceEffectStatement.command(effects), DeviceEffectStatement.locked)
+    }
+
+    // MARK: Upkeep
+
+    package func adopt(_ batches: [Identifier]) async throws(StoreError) -> Int {
+        guard !batches.isEmpty else { return 0 }
+        return try await ask(results, AdoptStatement.command(batches, owner: owner), Self.count)
+    }
+
+    package func recover(
+        healthySince: Timestamp, limit: Int, maxCrashes: Int
+    ) async throws(StoreError) -> RecoveryReport {
+        let command = RecoverStatement.command(
+            healthySince: healthySince, limit: limit, maxCrashes: maxCrashes, worker: worker)
+        return try await ask(results, command, RecoverStatement.report)
+    }
+
+    package func resolveUnrouted(limit: Int) async throws(StoreError) -> Int {
+        let resolved = try await ask(results, ResolveUnroutedStatement.command(limit: limit), Self.count)
+        return resolved + (try await endOverdue())
+    }
+
+    /// One stretch of the walk through the queue; a walk begins once a minute.
+    private func endOverdue() async throws(StoreError) -> Int {
+        if sweep == nil {
+            guard nextSweep <= .now else { return 0 }
+            nextSweep = .now + Self.sweepInterval
+        }
+        let command = SweepStatement.command(after: sweep ?? .start, limit: Self.sweepLength)
+        let (ended, next) = try await ask(results, command, SweepStatement.answer)
+        sweep = next
+        return ended
+    }
+
+    package func preparePartitions() async throws(StoreError) {
+        try await ask(results, PartitionStatement.command(daysAhead: 3, lockTimeout: "200ms")) { _ in }
+    }
+
+    // MARK: Asking
+
+    private static func count(_ result: PostgresResult) throws(PostgresError) -> Int {
+        Int(try result.int8(0, 0))
+    }
+
+    private func ask<Answer: Sendable>(
+        _ session: PostgresSession, _ command: PostgresCommand,
+        _ read: (PostgresResult) throws(PostgresError) -> Answer
+    ) async throws(StoreError) -> Answer {
+        do {
+            return try read(try await session.query(command.statement, command.parameters))
+        } catch {
+            throw StoreError(error)
+        }
+    }
+}

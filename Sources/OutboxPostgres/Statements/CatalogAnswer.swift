@@ -1,0 +1,83 @@
+import OutboxCore
+import Postgres
+
+/// Reads the registries that `CatalogStatement` asks for.
+enum CatalogAnswer {
+    static func routes(_ result: PostgresResult) throws(PostgresError) -> [Route] {
+        var routes: [Route] = []
+        for row in 0..<result.rowCount {
+            routes.append(
+                Route(
+                    number: try result.int2(row, 0), provider: try result.text(row, 1),
+                    environment: try result.textOrNil(row, 2) ?? "", app: try result.text(row, 3)))
+        }
+        return routes
+    }
+
+    static func kinds(_ result: PostgresResult) throws(PostgresError) -> [Kind] {
+        var kinds: [Kind] = []
+        for row in 0..<result.rowCount { kinds.append(try kind(result, row)) }
+        return kinds
+    }
+
+    private static func kind(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> Kind {
+        let retry = try result.textOrNil(row, 15)
+        let policy = retry.flatMap(RetryText.policy)
+        guard (retry == nil) == (policy == nil) else { throw unreadable("retry policy") }
+        return Kind(
+            number: try result.int4(row, 0), name: try result.text(row, 1),
+            presentation: try presentation(result, row), keys: try keys(result, row),
+            container: try result.textOrNil(row, 6) ?? "", pushType: try result.text(row, 7),
+            priority: Int(try result.int2(row, 8)), interruptionLevel: try result.textOrNil(row, 9),
+            category: try result.textOrNil(row, 10), sound: try result.textOrNil(row, 11),
+            usesThread: try result.bool(row, 12), isMutable: try result.bool(row, 13),
+            providerLife: result.isNull(row, 14) ? nil : .milliseconds(try result.int8(row, 14)), retry: policy)
+    }
+
+    private static func presentation(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> Presentation {
+        switch try result.text(row, 2) {
+        case "raw":
+            return .raw
+        case "template":
+            return .template(
+                Template(
+                    title: try template(result, row, 3), subtitle: try template(result, row, 4),
+                    body: try template(result, row, 5)))
+        default:
+            throw unreadable("presentation")
+        }
+    }
+
+    private static func template(
+        _ result: PostgresResult, _ row: Int, _ column: Int
+    ) throws(PostgresError) -> TemplateText? {
+        guard let source = try result.textOrNil(row, column) else { return nil }
+        guard let text = TemplateText(source) else { throw unreadable("template") }
+        return text
+    }
+
+    private static func keys(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> [PayloadKey] {
+        let names = try texts(result, row, 16)
+        let types = try texts(result, row, 17)
+        var keys: [PayloadKey] = []
+        for (name, type) in zip(names, types) {
+            guard let type = PayloadType(rawValue: type) else { throw unreadable("payload type") }
+            keys.append(PayloadKey(name: name, type: type))
+        }
+        return keys
+    }
+
+    private static func texts(
+        _ result: PostgresResult, _ row: Int, _ column: Int
+    ) throws(PostgresError) -> [String] {
+        try result.withArray(row, column, of: .text) { (reader: inout PostgresArrayReader) throws(PostgresError) in
+            var texts: [String] = []
+            for _ in 0..<reader.count { texts.append(try reader.nextText() ?? "") }
+            return texts
+        }
+    }
+
+    private static func unreadable(_ what: String) -> PostgresError {
+        PostgresError(.decoding, operation: "kinds", message: "a \(what) that this worker cannot read")
+    }
+}
