@@ -1,6 +1,6 @@
 import Operations
 
-/// Runs the worker.
+/// Runs the worker: the one place where configuration, database, providers and dispatcher meet.
 func runDispatch(_ environment: DispatchEnvironment) async throws(CommandFailure) -> ExitCode {
-    throw CommandFailure(.configuration, what: "not built yet", place: "this program", next: "wait")
+    try await DispatchWorker(environment).run()
 }

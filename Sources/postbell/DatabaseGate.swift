@@ -1,0 +1,99 @@
+import EventLoop
+import Operations
+import OutboxCore
+import OutboxPostgres
+import Postgres
+import Telemetry
+
+/// What stands between the start of a worker and its work: a database that answers, and a schema that it knows.
+///
+/// Everything but a wrong schema is waited out, and the log says what it waits for: at once, and again when the reason
+/// changes or a minute has passed.
+struct DatabaseGate {
+    let database: PostgresConfiguration
+    let environment: DispatchEnvironment
+    let stopSignal: StopSignal
+
+    private static let backoff = ReconnectBackoff(base: .milliseconds(250), cap: .seconds(5))
+
+    /// Waits for a database with this program's schema; false when the worker was told to stop meanwhile. Throws when
+    /// the schema is too old or too new.
+    func schemaIsCurrent() async throws(CommandFailure) -> Bool {
+        var complaint = Complaint(log: environment.log)
+        var failures = 0
+        while stopSignal.count == 0 {
+            switch await look() {
+            case .revision(let revision):
+                if let failure = CommandFailure(revision, place: "database \(database.description)") { throw failure }
+                return true
+            case .unreachable(let cause, let state):
+                complaint.say(cause, state)
+            }
+            failures += 1
+            await pause(failures)
+        }
+        return false
+    }
+
+    /// Waits for the store's own sessions and answers the database's time; nil when the worker was told to stop.
+    func time(of store: PostgresOutboxStore) async -> Timestamp? {
+        var complaint = Complaint(log: environment.log)
+        var failures = 0
+        while stopSignal.count == 0 {
+            do throws(StoreError) {
+                return try await store.waitingWork(on: []).now
+            } catch {
+                complaint.say(error.message, error.sqlState)
+            }
+            failures += 1
+            await pause(failures)
+        }
+        return nil
+    }
+
+    private enum Look {
+        case revision(SchemaRevision)
+        case unreachable(cause: String, state: String)
+    }
+
+    private func look() async -> Look {
+        let connection: PostgresConnection
+        do throws(PostgresError) {
+            connection = try await PostgresConnection.connect(database, on: environment.loop)
+        } catch {
+            return .unreachable(cause: error.message, state: error.sqlState?.code ?? "")
+        }
+        do throws(MigrationError) {
+            let revision = try await SchemaRevision.read(from: connection)
+            await connection.close()
+            return .revision(revision)
+        } catch {
+            await connection.close()
+            return .unreachable(cause: error.description, state: "")
+        }
+    }
+
+    private func pause(_ failures: Int) async {
+        let wait = Self.backoff.delay(afterFailures: failures, random: Double.random(in: 0..<1))
+        await stopSignal.pause(for: wait)
+    }
+
+    /// What is said while waiting.
+    private struct Complaint {
+        let log: LogWriter
+        private var last = ""
+        private var saidAt = ContinuousClock.now
+
+        init(log: LogWriter) {
+            self.log = log
+        }
+
+        mutating func say(_ cause: String, _ state: String) {
+            let now = ContinuousClock.now
+            guard cause != last || saidAt.duration(to: now) > .seconds(60) else { return }
+            last = cause
+            saidAt = now
+            log.warning("waiting for the database", [.cause: .text(cause), .sqlstate: .text(state)])
+        }
+    }
+}

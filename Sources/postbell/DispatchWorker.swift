@@ -1,0 +1,149 @@
+import DispatchRuntime
+import EventLoop
+import Glibc
+import Operations
+import OutboxCore
+import OutboxPostgres
+import Postgres
+import Telemetry
+
+/// The worker process: signals, sessions and the dispatcher, brought up in order and taken down in the reverse one.
+actor DispatchWorker {
+    private let environment: DispatchEnvironment
+    private let database: PostgresConfiguration
+    private let lanes: [LaneConfiguration]
+    private let stopSignal: StopSignal
+    private var dispatcher: Dispatcher?
+    private var signals: [SignalSource] = []
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        environment.loop.asUnownedSerialExecutor()
+    }
+
+    /// A worker that has not reached for anything yet. Throws what is wrong with its credentials.
+    init(_ environment: DispatchEnvironment) throws(CommandFailure) {
+        self.environment = environment
+        stopSignal = StopSignal(on: environment.loop)
+        lanes = try APNSLanes.make(environment.configuration)
+        do throws(PostgresError) {
+            var database = try PostgresConfiguration(environment.configuration.database.connectionString)
+            database.applicationName = "postbell dispatch"
+            self.database = database
+        } catch {
+            throw CommandFailure(error, place: "DATABASE_URL")
+        }
+    }
+
+    /// Runs until it is told to stop. Throws when the schema is not the one this program knows.
+    func run() async throws(CommandFailure) -> ExitCode {
+        handleSignals()
+        defer { for signal in signals { signal.cancel() } }
+        let gate = DatabaseGate(database: database, environment: environment, stopSignal: stopSignal)
+        guard try await gate.schemaIsCurrent() else { return .done }
+        let store = PostgresOutboxStore(
+            database, on: environment.loop, owner: freshIdentifier(), name: DispatchIdentity.workerName(),
+            observe: { [log = environment.log] event in DispatchWorker.tell(event, log) })
+        await store.start()
+        if let now = await gate.time(of: store) { await dispatch(from: store, now: now) }
+        environment.notifier.stopping()
+        await store.stop()
+        return .done
+    }
+
+    private func dispatch(from store: PostgresOutboxStore, now: Timestamp) async {
+        let dispatcher = Dispatcher(
+            on: environment.loop, store: store, observer: DispatchLog(environment.log),
+            settings: DispatcherSettings(environment.configuration), lanes: lanes, now: now,
+            seed: UInt64.random(in: .min ... .max))
+        self.dispatcher = dispatcher
+        let channel = await listen(for: dispatcher)
+        environment.notifier.ready()
+        environment.notifier.status("dispatching, \(lanes.count) lanes")
+        let watchdog = feedWatchdog()
+        if stopSignal.count > 0 { await dispatcher.stop() }
+        await dispatcher.run()
+        watchdog?.cancel()
+        await channel?.stop()
+    }
+
+    /// LISTEN on a session of its own; nil when the worker is to find its work by the poll alone.
+    private func listen(for dispatcher: Dispatcher) async -> NotificationChannel? {
+        guard environment.configuration.dispatch.listens else { return nil }
+        var database = database
+        database.applicationName = "postbell listen"
+        let log = environment.log
+        let channel = NotificationChannel(["postbell"], on: environment.loop) { [weak dispatcher] event in
+            switch event {
+            case .listening, .notified:
+                dispatcher?.assumeIsolated { $0.wake() }
+            case .lost(let error, let wait):
+                log.warning(
+                    "notifications are lost until the session is back; the poll finds new rows",
+                    [.cause: .text(error.message), .delay: .duration(wait)])
+            }
+        }
+        await channel.start(database)
+        return channel
+    }
+
+    // MARK: Signals and the service manager
+
+    private func handleSignals() {
+        for number in [SIGTERM, SIGINT] {
+            signals.append(
+                SignalSource(number, on: environment.loop) { [weak self] count in
+                    self?.assumeIsolated { $0.stopRequested(count) }
+                })
+        }
+        // The key file is read again whenever a token is made, so there is nothing to reload; but the default action
+        // would end the worker.
+        let log = environment.log
+        signals.append(
+            SignalSource(SIGHUP, on: environment.loop) { _ in
+                log.notice("credentials are read again when the next token is made", [.signal: "SIGHUP"])
+            })
+    }
+
+    private func stopRequested(_ count: Int) {
+        for _ in 0..<count {
+            stopSignal.ring()
+            if let dispatcher {
+                // Twice aborts: whoever asks again does not want to wait.
+                Task(executorPreference: environment.loop) { await dispatcher.stop() }
+            }
+        }
+    }
+
+    /// Says to the service manager that the loop turns, twice as often as it wants to hear it.
+    private func feedWatchdog() -> Task<Void, Never>? {
+        guard let interval = environment.notifier.watchdogInterval else { return nil }
+        let (loop, notifier) = (environment.loop, environment.notifier)
+        return Task(executorPreference: loop) {
+            while !Task.isCancelled {
+                notifier.watchdog()
+                try? await loop.sleep(for: interval / 2)
+            }
+        }
+    }
+
+    /// One line per change of a session.
+    private static func tell(_ event: PostgresSessionEvent, _ log: LogWriter) {
+        switch event {
+        case .connected:
+            log.info("database session is up")
+        case .disconnected(let error, let wait):
+            log.warning(
+                "database session is down",
+                [
+                    .cause: .text(error.message), .sqlstate: .text(error.sqlState?.code ?? ""),
+                    .delay: .duration(wait),
+                ])
+        }
+    }
+}
+
+/// A name that never repeats, from the system's randomness.
+func freshIdentifier() -> Identifier {
+    var generator = SystemRandomNumberGenerator()
+    return .random(using: &generator)
+}
