@@ -35,7 +35,8 @@ package struct KeyFileError: Error, Equatable, CustomStringConvertible {
         "key file \(path) \(complaint); \(advice)"
     }
 
-    private var complaint: String {
+    /// What is wrong, as it reads behind the name of the file.
+    package var complaint: String {
         switch problem {
         case .missing: "does not exist"
         case .unreadable(let errno): "cannot be read (errno \(errno))"
@@ -48,7 +49,8 @@ package struct KeyFileError: Error, Equatable, CustomStringConvertible {
         }
     }
 
-    private var advice: String {
+    /// What to do about it.
+    package var advice: String {
         switch problem {
         case .missing: "check the configured path"
         case .unreadable: "make it readable for the account that runs this process"

@@ -50,7 +50,7 @@ package enum CredentialError: Error, Equatable, Sendable, CustomStringConvertibl
     package var description: String {
         switch self {
         case .file(let error): error.description
-        case .key(let path, let error): "key file \(path) was refused: \(error)"
+        case .key(let path, let error): "key file \(path) \(error.complaint); \(SigningKeyError.advice)"
         case .signing(let path): "signing with the key in \(path) failed"
         }
     }

@@ -19,19 +19,26 @@ package enum SigningKeyError: Error, Equatable, Sendable, CustomStringConvertibl
     /// A PEM block of the right name whose content is damaged.
     case damaged
 
+    /// What the bytes are, as it reads behind the name of the file that holds them.
+    package var complaint: String {
+        switch self {
+        case .notPEM: "holds no PEM block"
+        case .encrypted: "holds an encrypted key, and there is nobody to ask for the passphrase"
+        case .certificate: "holds a certificate, not a token signing key"
+        case .publicKey: "holds a public key, where the private one is needed"
+        case .notPKCS8(let label): "holds `\(label)`, an older form (openssl pkcs8 -topk8 -nocrypt converts it)"
+        case .rsa: "holds an RSA key"
+        case .otherCurve(let name): "holds a key on the curve \(name)"
+        case .otherAlgorithm: "holds a key of another algorithm"
+        case .damaged: "holds a private key that is damaged or cut off"
+        }
+    }
+
+    /// What is needed instead.
+    package static let advice =
+        "use the P-256 key in PKCS#8 PEM (BEGIN PRIVATE KEY) as it was downloaded from the provider"
+
     package var description: String {
-        let found =
-            switch self {
-            case .notPEM: "it holds no PEM block"
-            case .encrypted: "its private key is encrypted, and there is nobody to ask for the passphrase"
-            case .certificate: "it holds a certificate, not a token signing key"
-            case .publicKey: "it holds a public key; the private one is needed"
-            case .notPKCS8(let label): "it holds `\(label)`, an older form (openssl pkcs8 -topk8 -nocrypt converts it)"
-            case .rsa: "it holds an RSA key"
-            case .otherCurve(let name): "its key is on the curve \(name)"
-            case .otherAlgorithm: "its key is of another algorithm"
-            case .damaged: "its private key is damaged or cut off"
-            }
-        return "\(found); a P-256 key in PKCS#8 PEM (BEGIN PRIVATE KEY), as downloaded from the provider, is needed"
+        "the key file \(complaint); \(Self.advice)"
     }
 }

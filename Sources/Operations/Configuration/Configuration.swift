@@ -69,6 +69,8 @@ package struct Configuration: Sendable {
         package struct Credential: Sendable, Equatable {
             /// Path of the PKCS#8 file, with the directory of systemd's credentials before it where that applies.
             package let keyFile: String
+            /// The directory of systemd's credentials, whose files have permissions of their own; nil without one.
+            package let credentialsDirectory: String?
             /// Ten letters and digits.
             package let keyID: String
             /// Ten letters and digits.
@@ -172,11 +174,8 @@ extension Configuration.APNS.Credential {
         guard isServed, let path = settings.text(.keyFile), let keyID = settings.text(.keyID),
             let teamID = settings.text(.teamID), let topics = settings.texts(.topic)
         else { return nil }
-        if let directory, !directory.isEmpty, !path.hasPrefix("/") {
-            keyFile = directory + "/" + path
-        } else {
-            keyFile = path
-        }
+        credentialsDirectory = directory.flatMap { $0.isEmpty ? nil : $0 }
+        keyFile = credentialsDirectory.map { path.hasPrefix("/") ? path : "\($0)/\(path)" } ?? path
         self.keyID = keyID
         self.teamID = teamID
         self.topics = topics
