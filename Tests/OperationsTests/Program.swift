@@ -15,9 +15,7 @@ struct Program {
     /// Runs the program in an environment of nothing but `environment`, and waits for its end, a minute at most.
     static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Result {
         let process = Process()
-        // Test bundle and program are built into one directory.
-        let tests = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.executableURL = tests.deletingLastPathComponent().appending(path: "postbell")
+        process.executableURL = executable
         process.arguments = arguments
         process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { first, _ in first }
         let output = Pipe()
@@ -34,6 +32,12 @@ struct Program {
         process.waitUntilExit()
         #expect(process.terminationReason == .exit)
         return Result(status: process.terminationStatus, output: printed, errors: said)
+    }
+
+    /// The tests' own program and this one are built into one directory.
+    static var executable: URL {
+        URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appending(
+            path: "postbell")
     }
 
     private static func read(_ pipe: Pipe) -> String {

@@ -24,8 +24,7 @@ package struct CommandLineTool: Sendable {
     /// Does what `arguments` (without the program's name) ask for, and returns the status to exit with. Called once, on
     /// the main thread, which turns the loop meanwhile.
     package func run(_ arguments: [String]) -> Int32 {
-        // A reader of our output may go away; that is its own affair, and `write` reports it.
-        signal(SIGPIPE, SIG_IGN)
+        Self.prepareSignals()
         do throws(CommandFailure) {
             switch try ArgumentParser(commands: Self.commands).parse(arguments) {
             case .version:
@@ -42,6 +41,15 @@ package struct CommandLineTool: Sendable {
             report(error)
             return error.code.rawValue
         }
+    }
+
+    private static func prepareSignals() {
+        // A reader of our output may go away; that is its own affair, and `write` reports it.
+        signal(SIGPIPE, SIG_IGN)
+        // Blocked signals are inherited: a parent that starts us with some blocked would make us deaf to SIGTERM.
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
     }
 
     private func command(_ name: CommandName) -> any Command {
