@@ -66,10 +66,14 @@ package final class TokenCache: Sendable {
         }
     }
 
-    /// Makes a token with `iat` now, off the grid, after the provider called the present one expired: once within the
-    /// refresh age.
-    package func replace(now: CredentialInstant) throws(CredentialError) -> Replacement {
+    /// Makes a token with `iat` now, off the grid, after the provider called `rejected` expired: once within the
+    /// refresh age. When another lane has replaced it already, that one's token is the answer. Nil stands for the
+    /// present token.
+    package func replace(
+        _ rejected: ProviderToken? = nil, now: CredentialInstant
+    ) throws(CredentialError) -> Replacement {
         try state.withLock { state throws(CredentialError) in
+            if let rejected, let token = state.token, token != rejected { return .replaced(token) }
             if let replacedAt = state.replacedAt, now.monotonic < replacedAt + .seconds(schedule.refreshAge) {
                 return .refused
             }
