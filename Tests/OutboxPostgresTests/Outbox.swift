@@ -1,0 +1,127 @@
+import OutboxCore
+import Postgres
+import Support
+
+@testable import OutboxPostgres
+
+/// A migrated database with a kind, and what tests do to it as producer, back end and reader.
+struct Outbox {
+    let database: TemporaryDatabase
+    /// The superuser's session: looks at everything.
+    let admin: PostgresConnection
+
+    /// Runs `body` in a database of its own. Whatever it did, the audit must be clean at its end unless `audited` is false.
+    static func on(
+        _ server: DatabaseServer, audited: Bool = true, _ body: (Outbox) async throws -> Void
+    ) async throws {
+        try await TemporaryDatabase.migrated(on: server) { database in
+            let outbox = Outbox(database: database, admin: try await database.connect())
+            try await outbox.run(
+                """
+                SELECT postbell.define_kind('note', 'template', '{"word": "slug?"}', '{"title": "Note"}',
+                    wait_for_device => '0');
+                INSERT INTO postbell.routes (provider, environment, app)
+                VALUES ('apns', 'production', 'app.one'), ('fcm', NULL, 'app.two')
+                """)
+            try await body(outbox)
+            if audited {
+                let faults = try await outbox.texts("SELECT fault || ' ' || detail FROM postbell.audit()")
+                guard faults.isEmpty else { throw TestSetupError("the audit found \(faults)") }
+            }
+            await outbox.admin.close()
+        }
+    }
+
+    /// Statements of the superuser.
+    func run(_ sql: String) async throws {
+        try await admin.execute(sql)
+    }
+
+    /// The first column of the rows of a query.
+    func texts(_ sql: String) async throws -> [String] {
+        try await admin.texts(sql)
+    }
+
+    /// The single value of a query.
+    func value(_ sql: String) async throws -> String {
+        let values = try await texts(sql)
+        guard let first = values.first, values.count == 1 else {
+            throw TestSetupError("\(values.count) rows instead of one: \(sql)")
+        }
+        return first
+    }
+
+    /// Registers a device with a token of its own; APNs route 1 unless said otherwise.
+    func device(
+        _ client: String = "phone", of principal: String = "anna", route: RouteNumber = 1, tenant: String = "default"
+    ) async throws {
+        let place = route == 1 ? "'apns', 'app.one'" : "'fcm', 'app.two'"
+        let environment = route == 1 ? ", environment => 'production'" : ""
+        try await run(
+            """
+            SET postbell.tenant_id = '\(tenant)';
+            SELECT postbell.device_register('\(principal)', '\(client)', \(place),
+                md5('\(tenant) \(principal) \(client)')\(environment));
+            RESET postbell.tenant_id
+            """)
+    }
+
+    /// Enqueues notes for a principal, one per key, in this order; answers their ids.
+    @discardableResult
+    func enqueue(_ keys: String..., to principal: String = "anna", more: String = "") async throws -> [String] {
+        var identifiers: [String] = []
+        for key in keys {
+            identifiers += try await texts(
+                "SELECT postbell.enqueue('note', '\(principal)', '\(key)'\(more.isEmpty ? "" : ", " + more))")
+        }
+        return identifiers
+    }
+
+    /// Where notifications are, by dedupe key: `queue`, `lease`, or the status they ended with.
+    func places() async throws -> [String] {
+        try await texts(
+            """
+            SELECT dedupe_key || ' ' || coalesce(place, status || coalesce(' ' || reason, ''))
+            FROM postbell.notifications ORDER BY dedupe_key
+            """)
+    }
+
+    /// The ledger: key, device, outcome and marks.
+    func ledger() async throws -> [String] {
+        try await texts(
+            """
+            SELECT concat_ws(' ', o.dedupe_key, d.device_no, postbell.outcome_name(d.outcome),
+                CASE WHEN d.final THEN 'final' END, CASE WHEN d.late THEN 'late' END)
+            FROM postbell.deliveries d JOIN postbell.outbox o ON o.id = d.notification_id
+            ORDER BY o.dedupe_key, d.device_no, d.late, d.id
+            """)
+    }
+
+    /// What the audit finds, looking from the beginning and without patience.
+    func faults() async throws -> [String] {
+        try await texts("SELECT DISTINCT fault FROM postbell.audit('-infinity', '0') ORDER BY 1")
+    }
+
+    /// A worker in the dispatcher's role, with a session of its own.
+    func worker() async throws -> Worker {
+        try await Worker(connection: database.connect(role: "postbell_dispatcher", worker: true))
+    }
+}
+
+extension PostgresConnection {
+    /// The first column of the rows of a query, as text; null is `null`.
+    func texts(_ sql: String) async throws -> [String] {
+        let result = try await execute(sql)
+        return try (0..<result.rowCount).map { result.isNull($0, 0) ? "null" : try result.text($0, 0) }
+    }
+
+    /// The SQLSTATE that `sql` is refused with; nil when it is not refused.
+    func refusal(_ sql: String) async -> String? {
+        do {
+            try await execute(sql)
+            return nil
+        } catch {
+            return error.sqlState?.code ?? "\(error.kind)"
+        }
+    }
+}
