@@ -800,49 +800,51 @@ CREATE FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_l
     AS $$
 #variable_conflict use_column
 DECLARE
+    lapsed  uuid[];
     lease   postbell.leases;
     counted int;
 BEGIN
-    FOR lease IN
-        WITH lapsed AS MATERIALIZED (
-            SELECT l.batch FROM postbell.leases l WHERE l.until < now() ORDER BY l.until LIMIT lease_limit FOR
-                UPDATE SKIP LOCKED)
-        DELETE FROM postbell.leases l WHERE l.batch = ANY (ARRAY(SELECT x.batch FROM lapsed x)) RETURNING l.*
-    LOOP
-        counted := (recover.healthy_since < lease.claimed_at)::int;
-        INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, worker_no, route_no,
-            attempt, outcome, final, late, reason)
-            SELECT postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no,
-                lease.route_no,
-                   lease.attempts[t.pos], 6, false, false, 'lease_lost'
-            FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
-            WHERE get_bit(lease.open, t.pos - 1) = 1
-              AND NOT EXISTS (SELECT 1 FROM postbell.deliveries d
-                              WHERE d.notification_id = lease.ids[t.pos] AND d.device_no = t.dev AND
-                                  d.batch = lease.batch
-                                AND d.id >= postbell.uuid_floor(lease.claimed_at - interval '1 day'))
-            ON CONFLICT DO NOTHING;
-        GET DIAGNOSTICS unknowns = ROW_COUNT;
-        WITH held AS MATERIALIZED (
-            SELECT u.*, cardinality(lease.ids) = 1 AND u.crashes + counted >= recover.max_crashes AS aside
-            FROM unnest(lease.ids, lease.tenants, lease.urgencies, lease.attempts, lease.crashes, lease.cursors)
-                WITH ORDINALITY u(id, tenant_no, urgency, attempt, crashes, cursor, pos)
-            WHERE get_bit(lease.open, (u.pos - 1)::int) = 1),
-        aside AS (
-            INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
-            SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes' FROM held h WHERE h.aside RETURNING 1),
-        back AS (
-            INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency,
-                attempt, prior)
-            SELECT now(), h.id, h.cursor, h.tenant_no, lease.route_no, least(h.crashes + counted,
-                recover.max_crashes), h.urgency,
-                   greatest(h.attempt - 1, 0), true
-            FROM held h WHERE NOT h.aside ORDER BY h.id
-            ON CONFLICT DO NOTHING RETURNING 1)
-        SELECT (SELECT count(*) FROM back), (SELECT count(*) FROM aside) INTO items, set_aside;
-        batch := lease.batch;
-        route_no := lease.route_no;
-        RETURN NEXT;
+    lapsed := ARRAY(SELECT l.batch FROM postbell.leases l WHERE l.until < now()
+                    ORDER BY l.until LIMIT lease_limit FOR UPDATE SKIP LOCKED);
+    FOREACH batch IN ARRAY lapsed LOOP
+        BEGIN
+            DELETE FROM postbell.leases l WHERE l.batch = recover.batch RETURNING l.* INTO lease;
+            counted := (recover.healthy_since < lease.claimed_at)::int;
+            INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, worker_no, route_no,
+                    attempt, outcome, final, late, reason)
+                SELECT postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no,
+                       lease.route_no, lease.attempts[t.pos], 6, false, false, 'lease_lost'
+                FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
+                WHERE get_bit(lease.open, t.pos - 1) = 1
+                  AND NOT EXISTS (
+                      SELECT 1 FROM postbell.deliveries d
+                      WHERE d.notification_id = lease.ids[t.pos] AND d.device_no = t.dev AND d.batch = lease.batch
+                        AND d.id >= postbell.uuid_floor(lease.claimed_at - interval '1 day'))
+                ON CONFLICT DO NOTHING;
+            GET DIAGNOSTICS unknowns = ROW_COUNT;
+            WITH held AS MATERIALIZED (
+                SELECT u.*, cardinality(lease.ids) = 1 AND u.crashes + counted >= recover.max_crashes AS aside
+                FROM unnest(lease.ids, lease.tenants, lease.urgencies, lease.attempts, lease.crashes, lease.cursors)
+                    WITH ORDINALITY u(id, tenant_no, urgency, attempt, crashes, cursor, pos)
+                WHERE get_bit(lease.open, (u.pos - 1)::int) = 1),
+            aside AS (
+                INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
+                SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes' FROM held h WHERE h.aside RETURNING 1),
+            back AS (
+                INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes,
+                    urgency, attempt, prior)
+                SELECT now(), h.id, h.cursor, h.tenant_no, lease.route_no,
+                       least(h.crashes + counted, recover.max_crashes), h.urgency, greatest(h.attempt - 1, 0), true
+                FROM held h WHERE NOT h.aside ORDER BY h.id
+                ON CONFLICT DO NOTHING RETURNING 1)
+            SELECT (SELECT count(*) FROM back), (SELECT count(*) FROM aside) INTO items, set_aside;
+            route_no := lease.route_no;
+            RETURN NEXT;
+        EXCEPTION WHEN OTHERS THEN
+            -- one lease that cannot be recovered must not hold up the others: it stays, and comes last the next time
+            RAISE WARNING 'postbell: lease % cannot be recovered: SQLSTATE %', recover.batch, SQLSTATE;
+            UPDATE postbell.leases l SET until = now() + interval '10 s' WHERE l.batch = recover.batch;
+        END;
     END LOOP;
 END
 $$;
@@ -1005,7 +1007,8 @@ CREATE FUNCTION postbell.uuid_floor(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) ||
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch',
+            least(greatest(at, '1970-01-01+00'), '9999-12-31+00')) * 1000)::bigint << 16) ||
             '\x0000000000000000'::bytea,
         'hex')::uuid
 $$;

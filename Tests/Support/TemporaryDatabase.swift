@@ -26,15 +26,24 @@ package struct TemporaryDatabase: Sendable {
         try await make(on: server, "", body)
     }
 
+    /// Tests run all at once; a server takes 100 sessions, and a test may use half a dozen.
+    private static let turnstile = Turnstile(12)
+
     private static func make<Value>(
         on server: DatabaseServer, _ template: String, _ body: (TemporaryDatabase) async throws -> Value
     ) async throws -> Value {
+        await turnstile.enter()
         let database = TemporaryDatabase(
             server: server, name: "test_\(getpid())_\(UInt32.random(in: 0 ..< .max))")
-        try await administer(server, "CREATE DATABASE \(database.name) \(template)")
         let outcome: Result<Value, any Error>
-        do { outcome = .success(try await body(database)) } catch { outcome = .failure(error) }
-        try await administer(server, "DROP DATABASE IF EXISTS \(database.name) WITH (FORCE)")
+        do {
+            try await administer(server, "CREATE DATABASE \(database.name) \(template)")
+            outcome = .success(try await body(database))
+        } catch {
+            outcome = .failure(error)
+        }
+        try? await administer(server, "DROP DATABASE IF EXISTS \(database.name) WITH (FORCE)")
+        await turnstile.leave()
         return try outcome.get()
     }
 

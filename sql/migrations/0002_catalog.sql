@@ -23,7 +23,8 @@ $$;
 CREATE FUNCTION postbell.uuid_floor(at timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) ||
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch',
+            least(greatest(at, '1970-01-01+00'), '9999-12-31+00')) * 1000)::bigint << 16) ||
             '\x0000000000000000'::bytea,
         'hex')::uuid
 $$;

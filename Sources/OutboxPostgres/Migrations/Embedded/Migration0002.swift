@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "f29df11ece50ca85f2282b34c7456a08e85bb77942ce25e75259eaa4d8d19ed6",
+        checksum: "9d598848de11f3526dfd4b497f5a7c84b79badf5ca01db4f82275b692c531719",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -32,7 +32,8 @@ $$;
 CREATE FUNCTION postbell.uuid_floor(at timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch', at) * 1000)::bigint << 16) ||
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch',
+            least(greatest(at, '1970-01-01+00'), '9999-12-31+00')) * 1000)::bigint << 16) ||
             '\x0000000000000000'::bytea,
         'hex')::uuid
 $$;

@@ -1,0 +1,196 @@
+import OutboxCore
+import Postgres
+import Support
+import Testing
+
+@testable import OutboxPostgres
+
+/// Who may do what: the grants and the row security of migration 0007, tried from the outside.
+@Suite(.timeLimit(.minutes(5)))
+struct RightsTests {
+    static let forbiddenToDispatchers = [
+        "INSERT INTO postbell.outbox (principal_id, kind, dedupe_key) VALUES ('a', 'note', 'z')",
+        "UPDATE postbell.outbox SET payload = 'x'",
+        "DELETE FROM postbell.outbox",
+        "DELETE FROM postbell.deliveries",
+        "UPDATE postbell.deliveries SET outcome = 0",
+        "DELETE FROM postbell.settlements",
+        "UPDATE postbell.settlements SET status = 'failed'",
+        "INSERT INTO postbell.settlements (seq, notification_id, tenant_no, status, reason) OVERRIDING SYSTEM VALUE "
+            + "VALUES (1, gen_random_uuid(), 1, 'failed', 'ceiling')",
+        "UPDATE postbell.leases SET ids = '{}'",
+        "UPDATE postbell.leases SET owner = gen_random_uuid()",
+        "UPDATE postbell.queue SET due_at = now()",
+        "UPDATE postbell.queue SET prior = false",
+        "UPDATE postbell.devices SET principal_id = 'evil'",
+        "UPDATE postbell.devices SET token = NULL",
+        "INSERT INTO postbell.devices (principal_id) VALUES ('a')",
+        "DELETE FROM postbell.devices",
+        "INSERT INTO postbell.supersessions SELECT gen_random_uuid(), now(), 'default', 's'",
+        "INSERT INTO postbell.events (id, at, tenant_id, name, key) SELECT gen_random_uuid(), now(), 'd', 'n', 'k'",
+        "SELECT * FROM postbell.secrets",
+        "UPDATE postbell.settings SET value = 'off'",
+        "UPDATE postbell.kinds SET enabled = false",
+        "DELETE FROM postbell.workers",
+        "SELECT postbell.device_register('a', 'b', 'fcm', 'app', 'token-1234')",
+        "SELECT postbell.define_kind('x', 'template', '{}', '{\"title\": \"x\"}')",
+        "SELECT postbell.supersede('default', 's')",
+        "SELECT postbell.enqueue('note', 'anna', 'x')",
+        "CREATE TABLE postbell.mine (x int)",
+        "TRUNCATE postbell.queue",
+    ]
+
+    /// M10, S5: everything that a worker does works in its role and under row security; nothing else does.
+    @Test(arguments: DatabaseServer.allCases)
+    func `A dispatcher may move work and append facts, and nothing more`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a", "b", "c")
+            try await outbox.enqueue("d", to: "nobody")
+            let worker = try await outbox.worker()
+            for statement in Self.forbiddenToDispatchers {
+                #expect(await worker.connection.refusal(statement) == "42501", "\(statement)")
+            }
+            let batch = try await worker.claimed()
+            #expect(batch.dispatches.count == 3, "FOR UPDATE under row security locks what it sees")
+            #expect(try await worker.recheck(batch) == [nil, nil, nil])
+            #expect(try await worker.renew(batch.identifier).count == 1)
+            var flush = batch.flush(1, 2)
+            flush.returns = [.back(2)]
+            #expect(try await worker.settle(flush).returned == 1)
+            #expect(try await worker.apply(batch.effect(.succeeded)) == [])
+            #expect(try await worker.adopt(batch.identifier) == 1)
+            #expect(try await worker.resolve() == 1)
+            _ = try await worker.claimed(lease: .microseconds(1))
+            #expect(try await worker.recover().rows == 2)
+            #expect(try await worker.connection.texts("SELECT fault FROM postbell.audit()") == [])
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `A producer writes its tenant's rows and reads back ids only`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            let producer = try await outbox.database.connect(role: "postbell_producer")
+            let made = try await producer.texts(
+                "INSERT INTO postbell.outbox (principal_id, kind, dedupe_key) VALUES ('anna', 'note', 'a') RETURNING id"
+            )
+            #expect(made.count == 1)
+            #expect(try await producer.texts("SELECT id FROM postbell.outbox") == made)
+            for statement in [
+                "SELECT payload FROM postbell.outbox", "SELECT principal_id FROM postbell.outbox",
+                "UPDATE postbell.outbox SET payload = '{}'", "DELETE FROM postbell.outbox",
+                "INSERT INTO postbell.outbox (id, principal_id, kind, dedupe_key) "
+                    + "VALUES (gen_random_uuid(), 'anna', 'note', 'b')",
+                "INSERT INTO postbell.outbox (tenant_id, principal_id, kind, dedupe_key) "
+                    + "VALUES ('other', 'anna', 'note', 'b')",
+                "SELECT * FROM postbell.devices", "SELECT * FROM postbell.queue", "SELECT * FROM postbell.deliveries",
+                "INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency) "
+                    + "VALUES (now(), gen_random_uuid(), 1, 1, 0)",
+            ] {
+                #expect(await producer.refusal(statement) == "42501", "\(statement)")
+            }
+            try await producer.execute("SET postbell.tenant_id = 'other'")
+            #expect(try await producer.texts("SELECT id FROM postbell.outbox") == [])
+            try await producer.execute(
+                "SELECT postbell.enqueue('note', 'anna', 'a'); SELECT postbell.supersede('other', 's')")
+            await producer.close()
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `A login that is listed may name its own tenant only`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            let login = "test_login_\(outbox.database.name)"
+            try await outbox.run(
+                """
+                CREATE ROLE \(login) LOGIN; GRANT postbell_producer, postbell_reader TO \(login);
+                INSERT INTO postbell.role_tenants VALUES ('\(login)', 'mine');
+                SELECT postbell.enqueue('note', 'anna', 'a')
+                """)
+            let confined = try await PostgresConnection.connect(
+                PostgresConfiguration(
+                    "\(server.connectionString()) dbname=\(outbox.database.name) user=\(login)"),
+                on: DatabaseServer.loop)
+            #expect(await confined.refusal("SELECT postbell.enqueue('note', 'anna', 'a')") == "PB005")
+            #expect(await confined.refusal("SELECT count(*) FROM postbell.notifications") == "PB005")
+            try await confined.execute("SET postbell.tenant_id = 'mine'; SELECT postbell.enqueue('note', 'anna', 'a')")
+            #expect(try await confined.texts("SELECT tenant_id FROM postbell.notifications") == ["mine"])
+            #expect(await confined.refusal("SELECT postbell.supersede('other', 's')") == "PB005")
+            await confined.close()
+            try await outbox.run("DROP OWNED BY \(login); DROP ROLE \(login)")
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `A reader sees the views, and neither token nor payload`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.device(tenant: "other")
+            try await outbox.enqueue("a", "b")
+            try await outbox.run("SET postbell.tenant_id = 'other'; SELECT postbell.enqueue('note', 'anna', 'c')")
+            let worker = try await outbox.worker()
+            let batch = try await worker.claimed(1)
+            _ = try await worker.settle(batch.flush(1))
+            _ = try await worker.claimed(1)
+            let reader = try await outbox.database.connect(role: "postbell_reader")
+            func counts() async throws -> [String] {
+                try await reader.texts(
+                    """
+                    SELECT n::text FROM (VALUES ((SELECT count(*) FROM postbell.notifications)),
+                        ((SELECT count(*) FROM postbell.ledger)), ((SELECT sum(waiting) FROM postbell.queue_depth)),
+                        ((SELECT sum(open) FROM postbell.in_flight)), ((SELECT count(*) FROM postbell.audit()))) v(n)
+                    """)
+            }
+            #expect(try await counts() == ["3", "1", "1", "1", "0"], "all tenants when none is named")
+            try await reader.execute("SET postbell.tenant_id = 'other'")
+            #expect(try await counts() == ["1", "0", "1", "1", "0"])
+            for statement in [
+                "SELECT token FROM postbell.devices", "SELECT * FROM postbell.devices",
+                "SELECT payload FROM postbell.outbox", "SELECT * FROM postbell.outbox",
+                "SELECT * FROM postbell.secrets", "DELETE FROM postbell.queue",
+                "UPDATE postbell.leases SET until = now()",
+                "SELECT postbell.device_register('a', 'b', 'fcm', 'app', 'token-1234')",
+            ] {
+                #expect(await reader.refusal(statement) == "42501", "\(statement)")
+            }
+            await reader.close()
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `A registrar has its functions and no table`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            let registrar = try await outbox.database.connect(role: "postbell_registrar")
+            try await registrar.execute("SELECT postbell.device_register('anna', 'phone', 'fcm', 'app', 'token-1234')")
+            #expect(await registrar.refusal("SELECT count(*) FROM postbell.devices") == "42501")
+            #expect(await registrar.refusal("SELECT postbell.enqueue('note', 'anna', 'x')") == "42501")
+            await registrar.close()
+        }
+    }
+
+    /// Definer functions pin their search path, end it with pg_temp, and are nobody's but the granted roles'.
+    @Test(arguments: DatabaseServer.allCases)
+    func `Definer functions are pinned and not public`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            let loose = try await outbox.texts(
+                """
+                SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+                WHERE n.nspname = 'postbell' AND ((p.prosecdef AND NOT EXISTS (
+                        SELECT 1 FROM unnest(p.proconfig) c WHERE c = 'search_path=pg_catalog, pg_temp'))
+                    OR EXISTS (SELECT 1 FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+                               WHERE a.grantee = 0))
+                """)
+            #expect(loose == [])
+            let open = try await outbox.texts(
+                """
+                SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE n.nspname = 'postbell' AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+                  AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY 1
+                """)
+            let registries = [
+                "kinds", "role_tenants", "routes", "schema_migrations", "secrets", "settings", "tenants", "workers",
+            ]
+            #expect(open == registries)
+        }
+    }
+}
