@@ -12,7 +12,8 @@ struct AuditTests {
     static let faults: [(fault: String, made: String)] = [
         (
             "two_places",
-            "INSERT INTO postbell.queue SELECT now(), id, 0, 1, 1, 0, 0, 0, true FROM postbell.outbox WHERE dedupe_key = 'b'"
+            "INSERT INTO postbell.queue SELECT now(), id, 0, 1, 1, 0, 0, 0, true FROM postbell.outbox "
+                + "WHERE dedupe_key = 'b'"
         ),
         ("orphan", "DELETE FROM postbell.outbox WHERE dedupe_key = 'a'"),
         ("lost", "DELETE FROM postbell.queue"),
@@ -35,8 +36,10 @@ struct AuditTests {
 
     private static func copied(batch: String) -> String {
         """
-        INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, route_no, attempt, outcome, final, late)
-        SELECT postbell.uuid7(), notification_id, \(batch), device_no, 1, 1, 1, outcome, final, late FROM postbell.deliveries
+        INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, route_no, attempt, outcome,
+            final, late)
+        SELECT postbell.uuid7(), notification_id, \(batch), device_no, 1, 1, 1, outcome, final, late
+        FROM postbell.deliveries
         """
     }
 
@@ -77,7 +80,8 @@ struct AuditTests {
             #expect(
                 try await worker.connection.texts(
                     """
-                    SELECT concat_ws(' ', (SELECT count(*) FROM postbell.audit()), s.notifications, s.queued, s.leased, s.devices)
+                    SELECT concat_ws(' ', (SELECT count(*) FROM postbell.audit()), s.notifications, s.queued, s.leased,
+                        s.devices)
                     FROM postbell.audit_scope() s
                     """) == ["0 5000 4000 1000 1"])
         }
@@ -152,10 +156,10 @@ extension Outbox {
     ) async throws {
         try await run(
             """
-            INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, route_no, attempt, outcome,
-                final, late, reason)
-            VALUES (postbell.uuid7(), '\(notification)', '00000000-0000-0000-0000-00000000000\(route)', \(route), 1, \(route),
-                1, \(outcome), true, \(late), \(reason));
+            INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, route_no, attempt,
+                outcome, final, late, reason)
+            VALUES (postbell.uuid7(), '\(notification)', '00000000-0000-0000-0000-00000000000\(route)', \(route), 1,
+                \(route), 1, \(outcome), true, \(late), \(reason));
             DELETE FROM postbell.queue WHERE route_no = \(route)
             """)
     }

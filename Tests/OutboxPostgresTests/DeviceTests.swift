@@ -94,7 +94,8 @@ struct DeviceTests {
     func `Registration is idempotent and answers no token`(server: DatabaseServer) async throws {
         try await Outbox.on(server) { outbox in
             let call =
-                "SELECT r::text FROM postbell.device_register('anna', 'phone', 'apns', 'app.one', 'AABBCCDDEEFF0011', 'sandbox') r"
+                "SELECT r::text FROM postbell.device_register('anna', 'phone', 'apns', 'app.one', "
+                + "'AABBCCDDEEFF0011', 'sandbox') r"
             let first = try await outbox.value(call)
             #expect(try await outbox.value(call) == first)
             #expect(!first.lowercased().contains("aabbcc"))

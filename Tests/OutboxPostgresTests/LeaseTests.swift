@@ -8,8 +8,8 @@ import Testing
 /// Adoption, renewal and recovery: a lease ends exactly once, whoever ends it.
 @Suite(.timeLimit(.minutes(5)))
 struct LeaseTests {
-    /// M8, the other race that chaos alone does not find: whom a lost worker addressed cannot be told from the devices as
-    /// they are at the recovery. One token is dead since, one device is new.
+    /// M8, the other race that chaos alone does not find: whom a lost worker addressed cannot be told from the devices
+    /// as they are at the recovery. One token is dead since, one device is new.
     @Test(arguments: DatabaseServer.allCases)
     func `Unknown rows name those whom the lost worker was told to send to`(server: DatabaseServer) async throws {
         try await Outbox.on(server) { outbox in
@@ -158,7 +158,8 @@ struct LeaseTests {
             let broken = try await worker.claimed(1, lease: .microseconds(1))
             _ = try await worker.claimed(1, lease: .microseconds(1))
             try await outbox.run(
-                "UPDATE postbell.leases SET attempts = '{NULL}', urgencies = '{NULL}' WHERE batch = '\(broken.identifier)'"
+                "UPDATE postbell.leases SET attempts = '{NULL}', urgencies = '{NULL}' "
+                    + "WHERE batch = '\(broken.identifier)'"
             )
             #expect(try await worker.recover().rows == 1)
             #expect(try await outbox.places() == ["a lease", "b queue"])
@@ -191,8 +192,8 @@ struct LeaseTests {
         Step.allCases.flatMap { first in Step.allCases.map { (server, first, $0) } }
     }
 
-    /// Settle, renewal and recovery of one lapsed lease, each held open while another runs: the lease's row lock puts them
-    /// in an order, and whatever it is the row is in one place and the target is on the ledger.
+    /// Settle, renewal and recovery of one lapsed lease, each held open while another runs: the lease's row lock puts
+    /// them in an order, and whatever it is the row is in one place and the target is on the ledger.
     @Test(arguments: interleavings)
     func `Statements about one lease run one after the other`(
         server: DatabaseServer, first: Step, second: Step

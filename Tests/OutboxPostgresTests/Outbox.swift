@@ -10,7 +10,8 @@ struct Outbox {
     /// The superuser's session: looks at everything.
     let admin: PostgresConnection
 
-    /// Runs `body` in a database of its own. Whatever it did, the audit must be clean at its end unless `audited` is false.
+    /// Runs `body` in a database of its own. Whatever it did, the audit must be clean at its end unless `audited` is
+    /// false.
     static func on(
         _ server: DatabaseServer, audited: Bool = true, _ body: (Outbox) async throws -> Void
     ) async throws {

@@ -98,8 +98,8 @@ struct ProducerTests {
         try await Outbox.on(server) { outbox in
             try await outbox.run(
                 """
-                SELECT postbell.define_kind('shop', 'template', '{"order": "int!", "word": "slug?", "size": "enum(s,m)?",
-                    "at": "timestamp?", "line": "text(8)?", "key": "code?", "who": "uuid?", "gift": "bool?"}',
+                SELECT postbell.define_kind('shop', 'template', '{"order": "int!", "word": "slug?",
+                    "size": "enum(s,m)?", "at": "timestamp?", "line": "text(8)?", "key": "code?", "who": "uuid?", "gift": "bool?"}',
                     '{"title": "Order {order}"}');
                 CREATE ROLE test_nobody_\(outbox.database.name) LOGIN;
                 SELECT postbell.define_kind('private', 'template', '{}', '{"title": "x"}',
