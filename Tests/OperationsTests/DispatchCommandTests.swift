@@ -47,6 +47,21 @@ import Testing
         }
     }
 
+    @Test func aMissingStandardErrorIsNotGivenToASocket() async throws {
+        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
+            #expect(try database.run("migrate").status == 0)
+            let manager = try DatagramSocket()
+            let worker = try RunningProgram(
+                ["-c", "exec \"$0\" dispatch 2>&- >&- <&-", Program.executable.path],
+                environment: ["DATABASE_URL": database.connectionString, "NOTIFY_SOCKET": manager.path],
+                by: URL(filePath: "/bin/sh"))
+            #expect(manager.receive() == "READY=1")
+            for descriptor in 0...2 { #expect(try worker.target(ofDescriptor: descriptor) == "/dev/null") }
+            worker.terminate()
+            #expect(worker.end() == 0)
+        }
+    }
+
     @Test func aReplacementForApplesHostsIsSaidLoudly() throws {
         let worker = try RunningProgram(
             ["dispatch"],

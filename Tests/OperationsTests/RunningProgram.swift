@@ -10,8 +10,8 @@ final class RunningProgram {
     private(set) var lines: [String] = []
 
     /// Starts the program in an environment of nothing but `environment`. It is ended after a minute at the latest.
-    init(_ arguments: [String], environment: [String: String]) throws {
-        process.executableURL = Program.executable
+    init(_ arguments: [String], environment: [String: String], by executable: URL = Program.executable) throws {
+        process.executableURL = executable
         process.arguments = arguments
         process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { first, _ in first }
         process.standardInput = FileHandle.nullDevice
@@ -35,6 +35,12 @@ final class RunningProgram {
             if line.contains(text) { return line }
         }
         return nil
+    }
+
+    /// Where one of its descriptors leads.
+    func target(ofDescriptor descriptor: Int) throws -> String {
+        try FileManager.default.destinationOfSymbolicLink(
+            atPath: "/proc/\(process.processIdentifier)/fd/\(descriptor)")
     }
 
     /// Asks it to stop.

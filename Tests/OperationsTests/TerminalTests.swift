@@ -46,6 +46,24 @@ import Testing
         #expect(!Terminal.hasColour(isTerminal: false, [:]))
     }
 
+    @Test func aMomentIsAbsoluteAndRelative() {
+        let text = "2026-11-30 02:17:05+00"
+        let moment = 1_796_005_025
+        #expect(TimeText.withDistance(text, now: moment) == "\(text) (just now)")
+        #expect(TimeText.withDistance(text, now: moment + 59) == "\(text) (59 s ago)")
+        #expect(TimeText.withDistance(text, now: moment - 61) == "\(text) (in 1 min)")
+        #expect(TimeText.withDistance("infinity", now: moment) == "infinity")
+        #expect(TimeText.withDistance("2026-11-30 02:17:05+01", now: moment) == "2026-11-30 02:17:05+01")
+    }
+
+    @Test(arguments: [
+        (1, "1 s ago"), (3599, "59 min ago"), (3600, "1 h ago"), (7530, "2 h 5 min ago"), (86_400, "1 d ago"),
+        (-90_000, "in 1 d 1 h"),
+    ])
+    func distances(seconds: Int, text: String) {
+        #expect(TimeText.distance(seconds) == text)
+    }
+
     @Test func json() throws {
         let value = JSONText.object([
             ("text", .string("a\"b\n\u{7F}")), ("none", .string(nil)),

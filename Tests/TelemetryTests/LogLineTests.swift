@@ -37,14 +37,13 @@ import Testing
 
     @Test(arguments: [
         ("plain", "plain"),
-        ("", #""""#),
         ("a b", #""a b""#),
         ("a=b", #""a=b""#),
         (#"say "x""#, #""say \"x\"""#),
         (#"back\slash"#, #""back\\slash""#),
         ("one\ntwo\r\tthree", #""one\ntwo\r\tthree""#),
         ("bell\u{7}\u{1B}[31mred", #""bell\u0007\u001b[31mred""#),
-        ("\u{7F}\u{9B}", #""\u007f\u009b""#),
+        ("\u{1F}\u{7F}\u{80}\u{9F}", #""\u001f\u007f\u0080\u009f""#),
         ("x\u{202E}y\u{2028}z\u{2066}", #""x\u202ey\u2028z\u2066""#),
         ("grün 🔔", #""grün 🔔""#),
         ("Zoë", "Zoë"),
@@ -56,6 +55,10 @@ import Testing
         #expect(json.dropLast().utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
         let object = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
         #expect(object?["cause"] as? String == value)
+    }
+
+    @Test(arguments: LogFormat.allCases) func aFieldWithoutTextIsLeftOut(format: LogFormat) {
+        #expect(line(format, [.cause: "", .rows: 0]) == line(format, [.rows: 0]))
     }
 
     @Test(arguments: [

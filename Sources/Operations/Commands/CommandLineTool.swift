@@ -25,6 +25,7 @@ package struct CommandLineTool: Sendable {
     /// the main thread, which turns the loop meanwhile.
     package func run(_ arguments: [String]) -> Int32 {
         Self.prepareSignals()
+        Self.openStandardDescriptors()
         do throws(CommandFailure) {
             switch try ArgumentParser(commands: Self.commands).parse(arguments) {
             case .version:
@@ -50,6 +51,15 @@ package struct CommandLineTool: Sendable {
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)
+    }
+
+    /// Started without one of its three standard descriptors, the program would give the number to a socket, and write
+    /// its log there.
+    private static func openStandardDescriptors() {
+        for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 {
+            // Takes the lowest free number, which is this one.
+            _ = open("/dev/null", O_RDWR)
+        }
     }
 
     private func command(_ name: CommandName) -> any Command {

@@ -80,7 +80,7 @@ private struct MigrationOutput: Sendable {
         var table = TableFormatter("VERSION", "NAME", "STATE", "APPLIED AT")
         for status in statuses {
             let (state, instant) = Self.words(status.state)
-            table.append(String(status.version), status.name, state, instant ?? "-")
+            table.append(String(status.version), status.name, state, instant.map { TimeText.withDistance($0) } ?? "-")
         }
         terminal.write(table.text(for: terminal))
     }

@@ -10,7 +10,8 @@ struct LineEncoder {
     /// Whether each line begins with journald's `<N>`.
     let hasPriorities: Bool
 
-    /// The line of `event`, its line feed included. Fields that no longer fit are left out and `cut` says so.
+    /// The line of `event`, its line feed included. A field without text says nothing and is left out; so are fields
+    /// that no longer fit, and then `cut` says so.
     func encode(_ event: LogEvent) -> [UInt8] {
         var line: [UInt8] = []
         line.reserveCapacity(256)
@@ -22,7 +23,7 @@ struct LineEncoder {
         begin(&line, event)
         // Room for `cut` and the end of the line.
         let room = Self.longestLine - 16
-        for (key, value) in event.fields.pairs {
+        for (key, value) in event.fields.pairs where value != .text("") {
             let length = line.count
             append(key, value, to: &line)
             if line.count > room {
