@@ -63,7 +63,6 @@ extension ClientCore {
 
     /// A connection takes no more requests and closes when those it has are done.
     func draining(_ connection: HTTP2Connection, _ error: HTTP2ConnectionError) {
-        if error.code == .goneAway { statistics.goAways += 1 }
         if error.code != .retired { tell(.replacing(error)) }
     }
 

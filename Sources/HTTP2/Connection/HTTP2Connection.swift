@@ -36,7 +36,7 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     /// Answers with 500 since the last other one.
     var serverErrorsInRow = 0
     /// GOAWAYs that the client has been told of.
-    var goAwaysTold = 0
+    private var goAwaysTold = 0
     /// Why it is drained.
     private(set) var retirement: HTTP2ConnectionError?
 
@@ -171,7 +171,7 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
             switch stream.read(into: buffer, capacity: ClientCore.readCapacity) {
             case .done(let count):
                 lastReadAt = now
-                pingSentAt = nil
+                if pingSentAt != nil { pingAnswered() }
                 session.receive(buffer, count: count)
                 guard session.failure == nil, stream.hasPending else { break reading }
                 left -= count
@@ -196,6 +196,12 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         client.wantTurn()
     }
 
+    /// Any frame will do as a sign of life.
+    private func pingAnswered() {
+        pingSentAt = nil
+        if let due = client.nextLook(after: self) { client.arm(at: due) }
+    }
+
     func turnEnded() {
         if state == .settling || state == .open || state == .draining { receive() }
     }
@@ -208,6 +214,7 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
             client.opened(self)
         }
         if goAwaysTold < session.goAways, let goAway = session.goAway {
+            client.statistics.goAways += session.goAways - goAwaysTold
             goAwaysTold = session.goAways
             let words = goAway.debugData.isEmpty ? "no reason given" : goAway.debugData
             retire(HTTP2ConnectionError(.goneAway, peer: peer, reason: "code \(goAway.code): \(words)"))

@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import HTTP2
+import Synchronization
 
 /// A result with its bytes, as tests look at it.
 struct Ended: Sendable {
@@ -43,6 +44,8 @@ actor ClientHarness {
         port: UInt16, _ change: (inout HTTP2ClientConfiguration) -> Void = { _ in },
         _ body: @Sendable (ClientHarness) async throws -> Void
     ) async throws {
+        await Turnstile.shared.enter()
+        defer { Turnstile.shared.leave() }
         let loop = EventLoop.startThread(name: "http2-test")
         var configuration = HTTP2ClientConfiguration(host: "127.0.0.1", port: port)
         configuration.caFile = TestCertificates.shared.caFile
@@ -67,6 +70,7 @@ actor ClientHarness {
         } stateChanged: { [weak self] state in
             self?.assumeIsolated {
                 $0.states.append(state)
+                if case .down(_, let retryAt) = state { $0.downWaits.append(retryAt - .now) }
                 $0.check()
             }
         }
@@ -94,7 +98,8 @@ actor ClientHarness {
         for waiter in met { waiter.continuation.resume(returning: true) }
     }
 
-    /// Waits until `condition` holds; checked whenever the client tells something. Fails after 20 seconds.
+    /// Waits until `condition` holds; checked whenever the client tells something, and in short steps. Fails after 20
+    /// seconds.
     func wait(
         _ what: String, until condition: @escaping @Sendable (isolated ClientHarness) -> Bool
     ) async throws {
@@ -103,10 +108,17 @@ actor ClientHarness {
         let timer = loop.arm(at: .now + .seconds(20)) { [weak self] in self?.assumeIsolated { $0.giveUp(number) } }
         let isMet = await withUnsafeContinuation {
             waiters.append(Waiter(number: number, condition: condition, continuation: $0))
-            check()
+            look()
         }
         loop.cancel(timer)
         guard isMet else { throw HarnessError(what: what, states: states, results: results.map { "\($0.outcome)" }) }
+    }
+
+    /// Checks now and, for what is not told, again and again while anybody waits.
+    private func look() {
+        check()
+        guard !waiters.isEmpty else { return }
+        loop.arm(at: .now + .milliseconds(5)) { [weak self] in self?.assumeIsolated { $0.look() } }
     }
 
     private func giveUp(_ number: Int) {
@@ -122,6 +134,24 @@ actor ClientHarness {
 
     var statistics: HTTP2Statistics { client.map { client in client.assumeIsolated { $0.statistics } } ?? .init() }
     var capacity: Int { client.map { client in client.assumeIsolated { $0.capacity } } ?? 0 }
+
+    /// The limits that were told, in order.
+    var streamsTold: [Int] {
+        states.compactMap { if case .up(let streams) = $0 { streams } else { nil } }
+    }
+
+    /// Why there was no connection, the last time.
+    var downCode: HTTP2ConnectionError.Code? {
+        states.compactMap { if case .down(let error, _) = $0 { error.code } else { nil } }.last
+    }
+
+    /// How long the client said it would wait, each time, at most.
+    private(set) var downWaits: [Duration] = []
+
+    /// Why connections were replaced, in order.
+    var replacedReasons: [String] {
+        states.compactMap { if case .replacing(let error) = $0 { error.reason } else { nil } }
+    }
 
     func cancelQueued() { client?.assumeIsolated { $0.cancelQueued() } }
 
@@ -153,4 +183,43 @@ struct HarnessError: Error {
     let what: String
     let states: [HTTP2ClientState]
     let results: [String]
+}
+
+/// Lets a few tests through at a time. Their deadlines are real time, and a hundred handshakes at once would eat it up.
+final class Turnstile: Sendable {
+    static let shared = Turnstile(places: 3)
+
+    private struct State {
+        var free: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(places: Int) {
+        state = Mutex(State(free: places))
+    }
+
+    func enter() async {
+        await withCheckedContinuation { continuation in
+            let goes = state.withLock { state in
+                guard state.free == 0 else {
+                    state.free -= 1
+                    return true
+                }
+                state.waiting.append(continuation)
+                return false
+            }
+            if goes { continuation.resume() }
+        }
+    }
+
+    func leave() {
+        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+            state.free += 1
+            return nil
+        }
+        next?.resume()
+    }
 }

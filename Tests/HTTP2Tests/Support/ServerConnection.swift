@@ -37,11 +37,16 @@ final class ServerConnection {
     let number: Int
     /// Whether PINGs are answered and DATA is acknowledged with WINDOW_UPDATE.
     var answersPings = true
+    var answersSettings = true
     var replenishes = true
     /// Streams with a request that were not answered or reset, and the most there ever were.
     private(set) var open: Set<Int32> = []
     private(set) var mostOpen = 0
     private(set) var pings = 0
+    /// What the client's windows still take: the connection's under 0, and each stream's.
+    private var windows: [Int32: Int] = [0: 65_535]
+    private var pongs: Set<UInt8> = []
+    private var syncs: UInt8 = 0
     private(set) var resets: [(stream: Int32, code: UInt32)] = []
 
     private let ssl: OpaquePointer
@@ -127,8 +132,12 @@ final class ServerConnection {
         let stream = head[5...8].reduce(0) { $0 << 8 | Int32($1) }
         let frame = Frame(type: head[3], flags: head[4], stream: stream, payload: try read(size))
         switch frame.type {
-        case Frame.settings where frame.flags & 1 == 0: send(Frame(type: Frame.settings, flags: 1))
+        case Frame.settings where frame.flags & 1 == 0:
+            if answersSettings { send(Frame(type: Frame.settings, flags: 1)) }
         case Frame.ping where frame.flags & 1 == 0: pinged(frame)
+        case Frame.ping: pongs.insert(frame.payload[0])
+        case Frame.windowUpdate:
+            windows[stream, default: 65_535] += Int(frame.payload.reduce(0) { $0 << 8 | UInt32($1) })
         case Frame.headers: try headersCame(frame)
         case Frame.data: dataCame(frame)
         case Frame.reset:
@@ -194,6 +203,19 @@ final class ServerConnection {
     func requests(_ count: Int) throws -> [ReceivedRequest] {
         try (0..<count).map { _ in try nextRequest() }
     }
+
+    /// Waits until the client has done everything that what it was sent before can lead to. Twice, because an answer to
+    /// a PING goes out before the requests of its turn.
+    func synchronize() throws {
+        for _ in 0..<2 {
+            syncs += 1
+            send(Frame(type: Frame.ping, payload: [syncs, 0, 0, 0, 0, 0, 0, 0]))
+            while !pongs.contains(syncs) { try nextFrame() }
+        }
+    }
+
+    /// Requests that arrived and were not asked for yet.
+    var unread: Int { complete.count }
 
     /// Reads until the client closes.
     func drain() {
@@ -265,6 +287,25 @@ final class ServerConnection {
             frames += encode(Frame(type: Frame.data, flags: Frame.endStream, stream: stream, payload: body))
         }
         sendRaw(frames)
+    }
+
+    /// Sends `count` bytes of body as the client's windows allow.
+    func sendBody(_ stream: Int32, count: Int, end: Bool = true) throws {
+        var left = count
+        while left > 0 {
+            let room = min(windows[0] ?? 0, windows[stream, default: 65_535], 16_384, left)
+            guard room > 0 else {
+                try nextFrame()
+                continue
+            }
+            left -= room
+            windows[0, default: 0] -= room
+            windows[stream, default: 65_535] -= room
+            let flags = left == 0 && end ? Frame.endStream : 0
+            let payload = [UInt8](repeating: UInt8(ascii: "b"), count: room)
+            send(Frame(type: Frame.data, flags: flags, stream: stream, payload: payload))
+        }
+        if end { open.remove(stream) }
     }
 
     func reset(_ stream: Int32, _ code: UInt32) {

@@ -1,0 +1,122 @@
+import Foundation
+import HTTP2
+import Testing
+
+@Suite struct ClientLifeTests {
+    @Test func whileNobodyListensTheClientIsDownAndTriesAgainByItself() async throws {
+        let (descriptor, port) = try ScriptedServer.listen()
+        Glibc.close(descriptor)
+        try await ClientHarness.run(port: port) {
+            $0.backoffFirst = .milliseconds(20)
+            $0.backoffMax = .milliseconds(20)
+        } _: { harness in
+            await harness.submit(2)
+            let results2 = try await harness.results(2)
+            #expect(results2.allSatisfy { $0.fault == .notSent(.noConnection) })
+            #expect(await harness.downCode == .connect)
+            try await harness.wait("three tries") { $0.statistics.connectionsFailed >= 3 }
+        }
+    }
+
+    @Test func theWaitBetweenTriesGrows() async throws {
+        let (descriptor, port) = try ScriptedServer.listen()
+        Glibc.close(descriptor)
+        try await ClientHarness.run(port: port) {
+            $0.backoffFirst = .milliseconds(1)
+            $0.backoffMax = .milliseconds(64)
+        } _: { harness in
+            await harness.submit()
+            try await harness.wait("ten tries") { $0.statistics.connectionsFailed >= 10 }
+            let waits = await harness.downWaits
+            #expect(waits[0] <= .milliseconds(1) && waits[9] > .milliseconds(32) && waits[9] <= .milliseconds(64))
+        }
+    }
+
+    @Test func aHostWithoutAnAddressIsNamed() async throws {
+        try await ClientHarness.run(port: 1) {
+            $0.host = "no-such-host.invalid"
+        } _: { harness in
+            await harness.submit()
+            let results1 = try await harness.results(1)
+            #expect(results1[0].fault == .notSent(.noConnection))
+            #expect(await harness.downCode == .nameResolution)
+        }
+    }
+
+    @Test func closingWaitsForWhatIsInFlight() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 1)])
+            let request = try connection.nextRequest()
+            try connection.synchronize()
+            connection.respond(request.stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) { harness in
+            await harness.submit(2)
+            try await harness.wait("a request in flight") { $0.statistics.inFlight == 1 }
+            await harness.close(within: .seconds(10))
+            let results = await harness.results
+            #expect(results.map(\.fault) == [.notSent(.closed), nil])
+            #expect(results.last?.status == 200)
+            await harness.submit(1, first: 3)
+            let results3 = try await harness.results(3)
+            #expect(results3[2].fault == .notSent(.closed))
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func closingEndsAtItsLimit() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) { harness in
+            await harness.submit()
+            try await harness.wait("a request in flight") { $0.statistics.inFlight == 1 }
+            await harness.close(within: .milliseconds(50))
+            #expect(await harness.results.map(\.fault) == [.unanswered(.connectionLost)])
+        }
+        server.stop()
+    }
+
+    @Test func whatWaitsCanBeTakenBack() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 1)])
+            let request = try connection.nextRequest()
+            while connection.pings == 0 { try connection.nextFrame() }
+            connection.respond(request.stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.pingAfter = .milliseconds(500)
+        } _: { harness in
+            await harness.submit(3)
+            try await harness.wait("a request in flight") { $0.statistics.inFlight == 1 }
+            await harness.cancelQueued()
+            let results = try await harness.results(3)
+            #expect(results.map(\.tag) == [2, 3, 1])
+            #expect(results.map(\.fault) == [.notSent(.closed), .notSent(.closed), nil])
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func moreThanThereIsRoomForComesBackUnsent() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            while true { connection.respond(try connection.nextRequest().stream) }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.concurrency = 4
+            $0.queueLimit = 4
+        } _: { harness in
+            await harness.submit(10)
+            let results = try await harness.results(10).sorted { $0.tag < $1.tag }
+            #expect(results.prefix(8).allSatisfy { $0.status == 200 })
+            #expect(results.suffix(2).allSatisfy { $0.fault == .notSent(.noConnection) })
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+}

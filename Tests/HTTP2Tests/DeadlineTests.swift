@@ -1,0 +1,158 @@
+import HTTP2
+import Testing
+
+@Suite struct DeadlineTests {
+    @Test func onlyTheStreamWithoutAnAnswerTimesOutAndItsSlotIsFreed() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            connection.respond(try connection.nextRequest().stream)
+            for request in try connection.requests(3) where request["apns-id"] != "id-2" {
+                connection.respond(request.stream)
+            }
+            while connection.resets.isEmpty { try connection.nextFrame() }
+            guard connection.resets[0] == (5, 8) else { throw ServerError.unexpected("\(connection.resets)") }
+            connection.respond(5)
+            connection.respond(try connection.nextRequest().stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.requestTimeout = .seconds(2)
+        } _: { harness in
+            await harness.submit(1, first: 9)
+            _ = try await harness.results(1)
+            await harness.submit(3)
+            let results = try await harness.results(4)
+            #expect(results.map(\.tag) == [9, 1, 3, 2])
+            #expect(results[3].fault == .unanswered(.timeout))
+            await harness.submit(1, first: 4)
+            let results5 = try await harness.results(5)
+            #expect(results5[4].status == 200, "a late answer harms nobody")
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 1)
+    }
+
+    @Test func aConnectionThatTimesOutTooOftenIsReplaced() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            connection.respond(try connection.nextRequest().stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.requestTimeout = .seconds(2)
+            $0.timeoutsMax = 3
+            $0.backoffFirst = .milliseconds(1)
+        } _: { harness in
+            await harness.submit(1, first: 9)
+            _ = try await harness.results(1)
+            await harness.submit(3)
+            let results4 = try await harness.results(4)
+            #expect(results4.dropFirst().allSatisfy { $0.fault == .unanswered(.timeout) })
+            try await harness.wait("down") { $0.downCode == .timeouts }
+            try await harness.wait("up again") { $0.statistics.connectionsOpened == 2 }
+            await harness.submit(1, first: 4)
+            let results5 = try await harness.results(5)
+            #expect(results5[4].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func aConnectionThatAnswersOnly500IsReplaced() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            while true {
+                let request = try connection.nextRequest()
+                connection.respond(request.stream, connection.number == 1 ? 500 : 200)
+            }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.serverErrorsMax = 3
+            $0.backoffFirst = .milliseconds(1)
+        } _: { harness in
+            await harness.submit(3)
+            let results3 = try await harness.results(3)
+            #expect(results3.allSatisfy { $0.status == 500 })
+            try await harness.wait("up again") { $0.statistics.connectionsOpened == 2 }
+            await harness.submit(1, first: 4)
+            let results4 = try await harness.results(4)
+            #expect(results4[3].status == 200)
+            #expect(await harness.downCode == .serverErrors)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func aSilentConnectionIsPingedAndThenGivenUp() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            if connection.number == 1 {
+                connection.answersPings = false
+                connection.drain()
+                guard connection.pings == 1 else { throw ServerError.unexpected("\(connection.pings) PINGs") }
+            } else {
+                connection.respond(try connection.nextRequest().stream)
+                connection.drain()
+            }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.pingAfter = .milliseconds(200)
+            $0.pingTimeout = .milliseconds(200)
+        } _: { harness in
+            await harness.submit()
+            let results1 = try await harness.results(1)
+            #expect(results1[0].fault == .unanswered(.connectionLost))
+            await harness.submit(1, first: 2)
+            let results2 = try await harness.results(2)
+            #expect(results2[1].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func aSlowPeerThatAnswersPingsIsKept() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            let request = try connection.nextRequest()
+            while connection.pings < 3 { try connection.nextFrame() }
+            connection.respond(request.stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.pingAfter = .milliseconds(100)
+            $0.pingTimeout = .seconds(10)
+        } _: { harness in
+            await harness.submit()
+            let results1 = try await harness.results(1)
+            #expect(results1[0].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 1)
+    }
+
+    @Test func anIdleConnectionIsPingedAtItsOwnInterval() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            connection.respond(try connection.nextRequest().stream)
+            while connection.pings < 2 { try connection.nextFrame() }
+            connection.respond(try connection.nextRequest().stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.pingAfter = .milliseconds(10)
+            $0.idlePingInterval = .milliseconds(100)
+        } _: { harness in
+            await harness.submit()
+            _ = try await harness.results(1)
+            try await harness.wait("two PINGs") { $0.statistics.pings >= 2 }
+            await harness.submit(1, first: 2)
+            let results2 = try await harness.results(2)
+            #expect(results2[1].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 1)
+    }
+}

@@ -1,0 +1,178 @@
+import HTTP2
+import Testing
+
+@Suite struct StreamLimitTests {
+    @Test func nothingIsSentBeforeThePeersFirstSettings() async throws {
+        let server = try ScriptedServer { connection in
+            connection.answersSettings = false
+            try connection.expectPreface()
+            connection.drain()
+            guard connection.mostOpen == 0 else { throw ServerError.unexpected("a request before SETTINGS") }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectTimeout = .milliseconds(400)
+        } _: { harness in
+            await harness.submit(2)
+            let results = try await harness.results(2)
+            #expect(results.allSatisfy { $0.fault == .notSent(.noConnection) && !$0.wasSent })
+            #expect(await harness.downCode == .connectTimeout)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func settingsWithoutALimitLiftIt() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([])
+            for request in try connection.requests(200) { connection.respond(request.stream) }
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) { harness in
+            await harness.submit(200)
+            let results200 = try await harness.results(200)
+            #expect(results200.allSatisfy { $0.status == 200 })
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func neverMoreStreamsThanAllowed() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 3)])
+            for _ in 0..<30 {
+                let request = try connection.nextRequest()
+                try connection.synchronize()
+                connection.respond(request.stream)
+            }
+            connection.drain()
+            guard connection.mostOpen == 3 else { throw ServerError.unexpected("\(connection.mostOpen) streams") }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectionsMax = 1
+        } _: { harness in
+            await harness.submit(30)
+            let results30 = try await harness.results(30)
+            #expect(results30.allSatisfy { $0.status == 200 })
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func aChangedLimitIsObeyedAtOnce() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 4)])
+            let first = try connection.requests(4)
+            connection.sendSettings([(3, 1)])
+            for request in first.dropLast() { connection.respond(request.stream) }
+            try connection.synchronize()
+            guard connection.open.count == 1 else { throw ServerError.unexpected("more than the last one is open") }
+            connection.respond(first[3].stream)
+            let single = try connection.nextRequest()
+            try connection.synchronize()
+            guard connection.open.count == 1 else { throw ServerError.unexpected("more than one at limit 1") }
+            connection.sendSettings([(3, 0)])
+            connection.respond(single.stream)
+            try connection.synchronize()
+            guard connection.open.isEmpty else { throw ServerError.unexpected("a stream at limit 0") }
+            connection.sendSettings([(3, 0x7FFF_FFFF)])
+            for request in try connection.requests(15) { connection.respond(request.stream) }
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectionsMax = 1
+        } _: { harness in
+            await harness.submit(20)
+            let results20 = try await harness.results(20)
+            #expect(results20.allSatisfy { $0.status == 200 })
+            let told = await harness.streamsTold
+            #expect(told == [4, 1, 0, 1000], "limits are told as they change, and ours rules over 2^31 − 1")
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func aSecondConnectionIsOpenedWhenAllStreamsStayTaken() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 2)])
+            if connection.number == 1 {
+                _ = try connection.requests(2)
+                connection.drain()
+            } else {
+                for request in try connection.requests(2) { connection.respond(request.stream) }
+                connection.drain()
+            }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectionsMax = 2
+        } _: { harness in
+            await harness.submit(4)
+            let results = try await harness.results(2)
+            #expect(Set(results.map(\.tag)) == [3, 4])
+            #expect(await harness.statistics.connectionsOpened == 2)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 2)
+    }
+
+    @Test func atALimitOfOneNoOtherConnectionIsOpened() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 1)])
+            connection.respond(try connection.nextRequest().stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.requestTimeout = .seconds(2)
+        } _: { harness in
+            await harness.submit(1)
+            _ = try await harness.results(1)
+            await harness.submit(3, first: 2)
+            let faults = try await harness.results(4).dropFirst().map(\.fault)
+            #expect(faults == [.notSent(.timeout), .notSent(.timeout), .unanswered(.timeout)])
+        }
+        server.stop()
+        #expect(server.connections == 1)
+    }
+
+    @Test func roomFollowsTheLimit() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 10)])
+            for request in try connection.requests(2) { connection.respond(request.stream) }
+            connection.sendSettings([(3, 1)])
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.queueLimit = 5
+        } _: { harness in
+            #expect(await harness.capacity == 2, "nothing is known of the peer yet: one stream and one that waits")
+            await harness.submit(2)
+            _ = try await harness.results(2)
+            try await harness.wait("limit 1") { $0.streamsTold.last == 1 }
+            #expect(await harness.capacity == 2)
+            #expect(await harness.streamsTold == [10, 1])
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func streamIdsAreNotUsedUpToTheEnd() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            while true {
+                let request = try connection.nextRequest()
+                guard request.stream <= 5 else { throw ServerError.unexpected("stream \(request.stream)") }
+                connection.respond(request.stream)
+            }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.streamIDMax = 5
+        } _: { harness in
+            await harness.submit(8)
+            let results8 = try await harness.results(8)
+            #expect(results8.allSatisfy { $0.status == 200 })
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 3)
+    }
+}
