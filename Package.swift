@@ -87,7 +87,7 @@ let package = Package(
         tests("HTTP2", ["HTTP2", "EventLoop", "FakeProviders", "CNGHTTP2", "COpenSSL", "CLinux", "Support"]),
         tests("Credentials", ["Credentials"]),
         tests("OutboxPostgres", ["OutboxPostgres", "OutboxCore", "Postgres", "EventLoop", "Support"]),
-        tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials"]),
+        tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders"]),
         tests("Telemetry", ["Telemetry"]),
         tests("Operations", ["Operations", "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Telemetry"]),
         tests("DispatchRuntime", ["DispatchRuntime", "OutboxCore", "EventLoop", "HTTP2", "Telemetry", "Support"]),

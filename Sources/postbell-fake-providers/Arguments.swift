@@ -13,6 +13,7 @@ struct Arguments {
     var log = RequestLogTarget.standardOutput
     var portFile: String?
     var streams: UInt32 = 1000
+    var streamsBeforeToken: UInt32 = 1
     var isSandbox = false
     var throttles = false
     var slowness = Duration.milliseconds(500)
@@ -56,9 +57,8 @@ struct Arguments {
         case "--topic": topics.insert(value)
         case "--log": log = value == "-" ? .standardOutput : .file(value)
         case "--port-file": portFile = value
-        case "--streams":
-            guard let number = UInt32(value), number > 0 else { throw Fault("--streams: \(value) is no count") }
-            streams = number
+        case "--streams": streams = try Self.count(option, value)
+        case "--streams-before-token": streamsBeforeToken = try Self.count(option, value)
         case "--slowness": slowness = try Self.duration(value)
         case "--exit-after": exitAfter = try Self.duration(value)
         default: throw Fault("unknown option \(option)")
@@ -71,6 +71,11 @@ struct Arguments {
         }
         self.port = port
         host = String(value[..<colon]).filter { $0 != "[" && $0 != "]" }
+    }
+
+    private static func count(_ option: String, _ value: String) throws(Fault) -> UInt32 {
+        guard let number = UInt32(value), number > 0 else { throw Fault("\(option): \(value) is no count") }
+        return number
     }
 
     /// A number with its unit: `500ms`, `30s`, `5m`, `1h`.
@@ -105,7 +110,8 @@ struct Arguments {
           --key-id ID          key id of that key (ABC123DEFG)
           --team-id ID         team of that key (DEF123GHIJ)
           --topic BUNDLE       accepted bundle id; may be repeated; without it, all
-          --streams N          concurrent streams allowed after a valid token (1000); 1 before
+          --streams N          concurrent streams allowed after a valid token (1000)
+          --streams-before-token N  and before it (1); load tools that do not wait for SETTINGS need more
           --sandbox            answers carry apns-unique-id
           --throttle           a rejected push lowers the stream limit to 1 until the next accepted one
           --slowness DURATION  wait before the answer to a token with the prefix fa003 (500ms)

@@ -31,6 +31,7 @@ actor Session {
         configuration.port = arguments.port
         configuration.topics = arguments.topics
         configuration.streams = arguments.streams
+        configuration.streamsBeforeToken = arguments.streamsBeforeToken
         configuration.isSandbox = arguments.isSandbox
         configuration.throttlesAfterRejection = arguments.throttles
         configuration.slowness = arguments.slowness

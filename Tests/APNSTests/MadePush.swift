@@ -68,6 +68,19 @@ struct MadePush {
     }
 
     func encode(with encoder: inout APNSRequestEncoder, into result: inout Encoded) {
+        encode(into: &result) { push, text, batch in
+            encoder.begin(push, text: text, into: &batch)
+        } add: { target, tag, text, batch in
+            encoder.add(target, tag: tag, text: text, into: &batch)
+        }
+    }
+
+    /// Encodes by the two steps of a provider, whoever takes them.
+    func encode(
+        into result: inout Encoded,
+        begin: (OutgoingPush, [UInt8], inout HTTPRequestBatch) -> Outcome?,
+        add: (ClaimedTarget, UInt64, [UInt8], inout HTTPRequestBatch) -> Outcome?
+    ) {
         var text = Array("noise".utf8)
         func append(_ piece: String) -> TextRange {
             let start = Int32(text.count)
@@ -85,10 +98,10 @@ struct MadePush {
             silent: silent, heldUntil: nil, targets: 0..<targets.count)
         let route = Route(number: 1, provider: "apns", environment: "production", app: app)
         let push = OutgoingPush(dispatch: dispatch, kind: kind, route: route, now: now)
-        result.refusal = encoder.begin(push, text: text, into: &result.batch)
+        result.refusal = begin(push, text, &result.batch)
         guard result.refusal == nil else { return }
         for (index, target) in targets.enumerated() {
-            if let refusal = encoder.add(target, tag: UInt64(index), text: text, into: &result.batch) {
+            if let refusal = add(target, UInt64(index), text, &result.batch) {
                 result.targetRefusals.append(refusal)
             }
         }

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `h2load finds every request of many streams answered`() async throws {
-        try await FakeServiceFixture.run(\.keptRequests, 0) { fixture in
+        try await FakeServiceFixture.run(\.streamsBeforeToken, 100) { fixture in
             let body = fixture.directory + "/body.json"
             try "{\"aps\":{\"alert\":\"hello\"}}".write(toFile: body, atomically: true, encoding: .utf8)
             var arguments = ["-n", "2000", "-c", "2", "-m", "100", "-d", body]

@@ -12,6 +12,8 @@ enum APNSAnswer: Equatable {
     case reset
     /// The stream is refused (REFUSED_STREAM): the request counts as not processed.
     case refused
+    /// The same, and the stream is reset once more with STREAM_CLOSED, as the real service does when it throttles.
+    case refusedThenClosed
     /// The connection is closed without an answer.
     case closed
     /// GOAWAY that leaves this stream out, so that it counts as not processed.
@@ -31,7 +33,7 @@ enum APNSAnswer: Equatable {
         case .accepted, .slow, .acceptedThenGoneAway: 200
         case .rejected(let status, _): status
         case .unreadable: 500
-        case .silence, .reset, .refused, .closed, .goneAway: 0
+        case .silence, .reset, .refused, .refusedThenClosed, .closed, .goneAway: 0
         }
     }
 
@@ -44,6 +46,7 @@ enum APNSAnswer: Equatable {
         case .silence: "silence"
         case .reset: "reset"
         case .refused: "refused_stream"
+        case .refusedThenClosed: "refused_stream_twice"
         case .closed: "closed"
         case .goneAway: "goaway"
         case .acceptedThenGoneAway: "goaway_after"

@@ -38,6 +38,7 @@ struct APNSMisbehaviour {
         case 3: .slow
         case 4: .goneAway
         case 5: .acceptedThenGoneAway
+        case 6: .refusedThenClosed
         case 7: .refused
         case 9: .unreadable
         case 200: .accepted

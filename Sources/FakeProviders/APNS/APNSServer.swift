@@ -229,7 +229,7 @@ final class APNSServer: RequestHandler {
         case .acceptedThenGoneAway:
             goAway(connection, lastStream: stream.number)
             accept(stream, connection)
-        case .silence, .reset, .refused, .closed, .goneAway:
+        case .silence, .reset, .refused, .refusedThenClosed, .closed, .goneAway:
             statistics.unanswered += 1
             leaveUnanswered(answer, stream, connection)
         }
@@ -239,6 +239,9 @@ final class APNSServer: RequestHandler {
         switch answer {
         case .reset: connection.reset(stream, code: UInt32(NGHTTP2_INTERNAL_ERROR.rawValue))
         case .refused: connection.reset(stream, code: UInt32(NGHTTP2_REFUSED_STREAM.rawValue))
+        case .refusedThenClosed:
+            connection.reset(
+                stream, code: UInt32(NGHTTP2_REFUSED_STREAM.rawValue), andAgain: UInt32(NGHTTP2_STREAM_CLOSED.rawValue))
         case .closed: connection.drop()
         case .goneAway: goAway(connection, lastStream: max(0, stream.number - 2))
         default: break

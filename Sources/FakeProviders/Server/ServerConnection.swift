@@ -22,6 +22,8 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
     private var incoming = [UInt8](repeating: 0, count: 32 * 1024)
     private var outgoing: [UInt8] = []
     private var outgoingSent = 0
+    /// Whole frames that go out behind those of nghttp2.
+    private var extraFrames: [UInt8] = []
     private var interest: Interest = .readable
     private var isFlushQueued = false
     private var dropsNow = false
@@ -82,12 +84,22 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
         queueFlush()
     }
 
-    /// Ends `stream` with an error code (RFC 9113 7).
-    func reset(_ stream: ServerStream, code: UInt32) {
+    /// Ends `stream` with an error code (RFC 9113 7), and with a second one where it is given.
+    func reset(_ stream: ServerStream, code: UInt32, andAgain second: UInt32? = nil) {
         guard let session, !stream.isAnswered else { return }
         stream.isAnswered = true
         nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.number, code)
+        if let second { extraFrames += Self.resetFrame(stream.number, second) }
         queueFlush()
+    }
+
+    /// A RST_STREAM frame byte by byte (RFC 9113 6.4): nghttp2 sends none for a stream that is closed already.
+    private static func resetFrame(_ stream: Int32, _ code: UInt32) -> [UInt8] {
+        var frame: [UInt8] = [0, 0, 4, UInt8(NGHTTP2_RST_STREAM.rawValue), 0]
+        for value in [UInt32(bitPattern: stream), code] {
+            frame += [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
+        }
+        return frame
     }
 
     /// Announces that no stream above `lastStream` was looked at and that no new one will be.
@@ -228,7 +240,11 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
         while outgoing.count < Self.writeSize {
             var data: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &data)
-            guard count > 0, let data else { return }
+            guard count > 0, let data else {
+                outgoing += extraFrames
+                extraFrames.removeAll(keepingCapacity: true)
+                return
+            }
             outgoing.append(contentsOf: UnsafeBufferPointer(start: data, count: count))
         }
     }
