@@ -6,13 +6,15 @@ extension ClientCore {
 
     /// Makes a connection when requests wait and none is open or on its way, or when the pause after a failure is over.
     func connectIfNeeded(at now: ContinuousClock.Instant) {
-        guard !isClosing, !connections.contains(where: { $0.state == .open || $0.state.isBeingMade }) else { return }
+        if isClosing { return }
+        let isServed = connections.contains { $0.state == .open || $0.state.isBeingMade }
         if let retryAt {
             guard retryAt <= now else { return }
+            self.retryAt = nil
         } else if table.waiting.count == 0 {
             return
         }
-        connect(at: now)
+        if !isServed { connect(at: now) }
     }
 
     /// Makes one more connection.
@@ -173,6 +175,7 @@ extension ClientCore {
             return min(connection.addressDeadline ?? connection.connectDeadline, connection.connectDeadline)
         }
         if let sent = connection.pingSentAt { return sent + configuration.pingTimeout }
+        guard connection.state == .open else { return pingDue(connection) }
         let due = min(pingDue(connection), connection.endOfLife)
         return connection === connections.first ? due : min(due, idleDue(connection))
     }

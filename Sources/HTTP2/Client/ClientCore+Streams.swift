@@ -61,7 +61,9 @@ extension ClientCore {
         for connection in watched { look(after: connection, at: now) }
         connectIfNeeded(at: now)
         openAnotherIfCrowded(at: now)
-        if let due = nextDue(at: now) { arm(at: due) }
+        finishClosing(at: now)
+        // Never in the past: a timer that fires at once, again and again, would keep the loop from everything else.
+        if let due = nextDue(at: now) { arm(at: max(due, now + .milliseconds(1))) }
     }
 
     private func expire(at now: ContinuousClock.Instant) {
