@@ -99,18 +99,15 @@ struct ProducerTests {
             try await outbox.run(
                 """
                 SELECT postbell.define_kind('shop', 'template', '{"order": "int!", "word": "slug?",
-                    "size": "enum(s,m)?", "at": "timestamp?", "line": "text(8)?", "key": "code?", "who": "uuid?", "gift": "bool?"}',
+                    "size": "enum(s,m)?", "at": "timestamp?", "line": "text(8)?", "key": "code?",
+                    "who": "uuid?", "gift": "bool?"}',
                     '{"title": "Order {order}"}');
+                SELECT postbell.define_kind('private', 'template', '{}', '{"title": "x"}', producers => '{pg_monitor}');
                 CREATE ROLE test_nobody_\(outbox.database.name) LOGIN;
-                SELECT postbell.define_kind('private', 'template', '{}', '{"title": "x"}',
-                    producers => '{test_nobody_\(outbox.database.name)}');
                 GRANT postbell_producer TO test_nobody_\(outbox.database.name);
                 """)
             let login = "test_nobody_\(outbox.database.name)"
             // As a login of its own: a superuser is a member of every role.
-            try await outbox.run(
-                "SELECT postbell.define_kind('private', 'template', '{}', '{\"title\": \"x\"}', "
-                    + "producers => '{pg_monitor}')")
             let producer = try await PostgresConnection.connect(
                 PostgresConfiguration(
                     "\(server.connectionString()) dbname=\(outbox.database.name) user=\(login)"),

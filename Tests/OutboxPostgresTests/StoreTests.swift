@@ -1,0 +1,253 @@
+import OutboxCore
+import Postgres
+import Support
+import Testing
+
+@testable import OutboxPostgres
+
+/// The store behind its port: two sessions of its own, in the dispatcher's role.
+@Suite(.timeLimit(.minutes(5)))
+struct StoreTests {
+    private static func with(
+        _ server: DatabaseServer, _ body: (Outbox, PostgresOutboxStore) async throws -> Void
+    ) async throws {
+        try await Outbox.on(server) { outbox in
+            let store = try PostgresOutboxStore(
+                outbox.database.configuration(role: "postbell_dispatcher", worker: true), on: DatabaseServer.loop,
+                owner: Worker.identifier(), name: "test")
+            await store.start()
+            let outcome: Result<Void, any Error>
+            do { outcome = .success(try await body(outbox, store)) } catch { outcome = .failure(error) }
+            await store.stop()
+            try outcome.get()
+        }
+    }
+
+    private static func request(_ shares: [WaitingShare], batch: Identifier = Worker.identifier()) -> ClaimRequest {
+        ClaimRequest(
+            batch: batch, route: shares[0].route, crashClass: shares[0].crashClass,
+            credits: shares.map { ShareCredit(share: $0.share, rows: 10, mark: .start) }, lease: .seconds(30),
+            targetsPerRow: 10)
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `A row goes from the queue to the ledger through the port alone`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.device()
+            try await outbox.enqueue("a", "b")
+            let routes = try await store.routes()
+            #expect(routes.map(\.provider) == ["none", "apns", "fcm"])
+            #expect(routes[1].environment == "production" && routes[2].environment == "")
+            let time = try await store.register(routes: [1], version: "1.0")
+            let work = try await store.waitingWork(on: [1, 2])
+            #expect(work.shares.map(\.share) == [Share(urgency: 0, tenant: 1)] && work.now >= time)
+            let batch = try #require(try await store.claim(Self.request(work.shares)))
+            #expect(try await store.claim(Self.request(work.shares)) == nil)
+            let targets = batch.dispatches.map {
+                RecheckTarget(notification: $0.notification, device: 1, tokenSequence: 1)
+            }
+            #expect(try await store.recheck(targets, batch: batch.identifier, route: 1) == [nil, nil])
+            #expect(try await store.renew([batch.identifier], lease: .seconds(60)) == [batch.identifier])
+            #expect(
+                try await store.settle(batch.flush(1, 2)) == SettleReport(owned: true, ledgerRows: 2, returned: 0))
+            #expect(try await store.apply([batch.effect(.succeeded)]) == [])
+            let nothing = try await store.waitingWork(on: [1, 2])
+            #expect(nothing.shares.isEmpty && nothing.now > work.now)
+            #expect(try await outbox.texts("SELECT DISTINCT worker FROM postbell.ledger") == ["test"])
+            try await store.unregister()
+            #expect(try await outbox.value("SELECT stopped_at IS NOT NULL FROM postbell.workers") == "t")
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `A re-check names what fell out, and refuses for a lease that is gone`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            for principal in ["fine", "over", "expired", "revoked", "tokenless", "changed", "muted", "cancelled"] {
+                try await outbox.device(of: principal)
+                try await outbox.enqueue(principal, to: principal, more: "subject => '\(principal)'")
+            }
+            let work = try await store.waitingWork(on: [1])
+            let batch = try #require(try await store.claim(Self.request(work.shares)))
+            try await outbox.run(
+                """
+                SELECT postbell.supersede('default', 'over');
+                UPDATE postbell.outbox SET expires_at = now() WHERE principal_id = 'expired';
+                UPDATE postbell.devices SET status = 'revoked' WHERE principal_id = 'revoked';
+                UPDATE postbell.devices SET token = NULL WHERE principal_id = 'tokenless';
+                UPDATE postbell.devices SET token_seq = 2 WHERE principal_id = 'changed';
+                UPDATE postbell.devices SET muted_kinds = '{note}' WHERE principal_id = 'muted';
+                INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
+                SELECT id, 1, 'cancelled', 'erased' FROM postbell.outbox WHERE principal_id = 'cancelled'
+                """)
+            let targets = batch.dispatches.enumerated().map { index, row in
+                RecheckTarget(
+                    notification: row.notification, device: batch.targets[index].device, tokenSequence: 1)
+            }
+            #expect(
+                try await store.recheck(targets, batch: batch.identifier, route: 1) == [
+                    nil, .superseded, .expired, .revoked, .noToken, .tokenChanged, .muted, .erased,
+                ])
+            _ = try await store.adopt([batch.identifier])
+            await #expect(throws: StoreError.self) {
+                try await store.recheck(targets, batch: batch.identifier, route: 1)
+            }
+        }
+    }
+
+    /// M6: one bad value never holds a batch.
+    @Test(arguments: DatabaseServer.allCases)
+    func `A value that the database refuses costs its own text only`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.device()
+            try await outbox.enqueue("a", "b", "c", "d", "e")
+            let work = try await store.waitingWork(on: [1])
+            let batch = try #require(try await store.claim(Self.request(work.shares)))
+            var flush = batch.flush(1, 2, 3, 4, 5)
+            let bad = Outcome(.retry, status: 503, reason: "zero\0byte")
+            flush.ledger[3] = batch.row(
+                batch.dispatches[3], batch.targets[3], outcome: bad, final: false, retryAfter: .zero)
+            flush.returns = [.back(4)]
+            #expect(try await store.settle(flush) == SettleReport(owned: true, ledgerRows: 5, returned: 1))
+            #expect(try await store.settle(flush) == SettleReport(owned: false, ledgerRows: 0, returned: 0))
+            #expect(
+                try await outbox.ledger() == [
+                    "a 1 delivered final", "b 1 delivered final", "c 1 delivered final", "d 1 retry",
+                    "e 1 delivered final",
+                ])
+            #expect(try await outbox.places().filter { $0.hasSuffix("queue") } == ["d queue"])
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `Many shares are found in rounds, and none is forgotten`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.run(
+                """
+                INSERT INTO postbell.tenants (tenant_id) SELECT 'tenant-' || n FROM generate_series(1, 150) n;
+                INSERT INTO postbell.outbox (tenant_id, principal_id, kind, dedupe_key)
+                SELECT 'tenant-' || n, 'anna', 'note', 'a' FROM generate_series(1, 150) n;
+                UPDATE postbell.queue SET route_no = 1
+                """)
+            var found: Set<Share> = []
+            for _ in 1...3 {
+                let shares = try await store.waitingWork(on: [1]).shares
+                #expect(!shares.isEmpty && shares.count <= 2 * WaitingStatement.sharesPerRoute)
+                found.formUnion(shares.map(\.share))
+            }
+            #expect(found.count == 150)
+            #expect(try await !store.waitingWork(on: [1]).shares.isEmpty)
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `What is due later and what crashed is found as well`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.device()
+            try await outbox.enqueue("a", more: "not_before => now() + interval '1 h'")
+            try await outbox.enqueue("b", "c", more: "urgency => 'bulk'")
+            try await outbox.run(
+                """
+                UPDATE postbell.queue q SET crashes = CASE dedupe_key WHEN 'b' THEN 3 ELSE 2 END
+                FROM postbell.outbox o WHERE o.id = q.notification_id AND dedupe_key <> 'a'
+                """)
+            let work = try await store.waitingWork(on: [1])
+            #expect(work.shares.map(\.crashClass) == [.clean, .suspect])
+            #expect(work.shares[0].dueAt - work.now > .seconds(3500))
+            let claimed = try #require(
+                try await store.claim(
+                    ClaimRequest(
+                        batch: Worker.identifier(), route: 1, crashClass: .suspect,
+                        credits: [ShareCredit(share: work.shares[1].share, rows: 1, mark: .start)],
+                        lease: .seconds(30), targetsPerRow: 10)))
+            #expect(claimed.dispatches.count == 1)
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `Awake keys are held once and let go`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            let held =
+                "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database "
+                + "WHERE datname = current_database()) ORDER BY objid"
+            #expect(try await store.holdAwake([1]) == [1])
+            #expect(try await store.holdAwake([1, 2]) == [1, 2])
+            #expect(try await outbox.texts(held) == ["1", "2"])
+            try await outbox.run("SELECT pg_advisory_lock(postbell.awake_class(), 3)")
+            #expect(try await store.holdAwake([2, 3]) == [2], "tried, never waited for")
+            try await store.releaseAwake()
+            try await store.releaseAwake()
+            #expect(try await outbox.texts(held) == ["3"], "not counted twice")
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `A session that broke is made again and holds no keys`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            #expect(try await store.holdAwake([1]) == [1])
+            try await outbox.run(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                    + "AND pid <> pg_backend_pid()")
+            var again: [RouteNumber] = []
+            var failures = 0
+            while again.isEmpty && failures < 50 {
+                do { again = try await store.holdAwake([1, 2]) } catch {
+                    #expect((error as? StoreError)?.kind == .connection)
+                    failures += 1
+                }
+            }
+            // The store may have heard of the break only now: then it asks for both on the new session.
+            try await store.releaseAwake()
+            #expect(try await store.holdAwake([1, 2]) == [1, 2])
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `Kinds are read with their texts, keys and retry policy`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.run(
+                """
+                SELECT postbell.define_kind('rich', 'template', '{"b": "int!", "a": "enum(x,y)?"}',
+                    '{"title": "T {b}", "subtitle": "S", "body": "{{B}}", "container": "app"}', priority => 5::smallint,
+                    interruption_level => 'time-sensitive', category => 'c', sound => 'default',
+                    mutable_content => true, group_by_thread => false, provider_ttl => '90 s', retry => '2s..5m');
+                SELECT postbell.define_kind('bare', 'raw', producers => '{pg_monitor}', retry => '500ms,1h')
+                """)
+            let kinds = try await store.kinds()
+            let rich = try #require(kinds.first { $0.name == "rich" })
+            #expect(rich.keys == [PayloadKey(name: "a", type: .enum), PayloadKey(name: "b", type: .int)])
+            #expect(
+                rich.presentation
+                    == .template(
+                        Template(
+                            title: TemplateText("T {b}"), subtitle: TemplateText("S"), body: TemplateText("{{B}}"))))
+            #expect(rich.container == "app" && rich.priority == 5 && rich.interruptionLevel == "time-sensitive")
+            #expect(rich.category == "c" && rich.sound == "default" && rich.isMutable && !rich.usesThread)
+            #expect(rich.providerLife == .seconds(90))
+            #expect(rich.retry == .exponential(base: .seconds(2), cap: .seconds(300)))
+            let bare = try #require(kinds.first { $0.name == "bare" })
+            #expect(bare.presentation == .raw && bare.retry == .list([.milliseconds(500), .seconds(3600)]))
+            #expect(bare.providerLife == nil)
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `Upkeep resolves, ends what is overdue, recovers and prepares days`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.enqueue("a", to: "nobody")
+            try await outbox.device()
+            try await outbox.enqueue("b", "c")
+            try await outbox.run(
+                """
+                UPDATE postbell.outbox SET expires_at = now() WHERE dedupe_key = 'b';
+                UPDATE postbell.queue SET due_at = now() + interval '1 h' WHERE route_no = 1
+                """)
+            #expect(try await store.resolveUnrouted(limit: 10) == 2, "a reaches nobody, b is overdue")
+            #expect(try await outbox.places() == ["a dispatched no_device", "b expired expired", "c queue"])
+            #expect(try await store.recover(healthySince: .init(microseconds: 0), limit: 10, maxCrashes: 5).leases == 0)
+            let day = "to_char(now() AT TIME ZONE 'UTC' + interval '3 d', 'YYYYMMDD')"
+            try await outbox.run("DO $$ BEGIN EXECUTE 'DROP TABLE postbell.deliveries_' || \(day); END $$")
+            try await store.preparePartitions()
+            #expect(try await outbox.value("SELECT to_regclass('postbell.deliveries_' || \(day)) IS NOT NULL") == "t")
+        }
+    }
+}
