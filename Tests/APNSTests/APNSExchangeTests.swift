@@ -4,7 +4,8 @@ import HTTP2
 import OutboxCore
 import Testing
 
-/// Requests as they really go over TLS and HTTP/2, judged by the stand-in's rules, which share no code with the encoder.
+/// Requests as they really go over TLS and HTTP/2, judged by the stand-in's rules, which share no code with the
+/// encoder.
 @Suite(.timeLimit(.minutes(1))) struct APNSExchangeTests {
     private static func with(
         sandbox: Bool = false, _ body: (APNSExchange) async throws -> Void

@@ -4,6 +4,7 @@ import Credentials
 struct APNSRecord {
     let connection: Int
     let stream: ServerStream
+    let fields: APNSRequestFields
     let finding: ProviderTokenCheck.Finding
     let answer: APNSAnswer
 
@@ -18,9 +19,9 @@ struct APNSRecord {
         JSONText.appendName("stream", to: &line)
         JSONText.appendNumber(stream.number, to: &line)
         JSONText.appendName("method", to: &line)
-        JSONText.appendString(value(":method"), to: &line)
+        JSONText.appendString(value(fields.method), to: &line)
         JSONText.appendName("path", to: &line)
-        JSONText.appendString(value(":path"), to: &line)
+        JSONText.appendString(value(fields.path), to: &line)
         appendHeaders(to: &line)
         appendBody(to: &line)
         JSONText.appendName("jwt", to: &line)
@@ -39,21 +40,21 @@ struct APNSRecord {
         }
         return SeenRequest(
             connection: connection, stream: stream.number,
-            method: String(decoding: value(":method"), as: UTF8.self),
-            path: String(decoding: value(":path"), as: UTF8.self),
-            token: APNSRequestRules.deviceToken(of: stream).map { stream.text($0) } ?? "",
+            method: String(decoding: value(fields.method), as: UTF8.self),
+            path: String(decoding: value(fields.path), as: UTF8.self),
+            token: fields.deviceToken(in: stream).map { stream.text($0) } ?? "",
             headers: headers, body: String(decoding: stream.body, as: UTF8.self),
             keyID: finding.keyID, issuedAt: finding.issuedAt, status: answer.status, reason: answer.note)
     }
 
-    private func value(_ name: StaticString) -> ArraySlice<UInt8> {
-        stream.value(of: name).map { stream.headerBytes[$0] } ?? []
+    private func value(_ field: Range<Int>?) -> ArraySlice<UInt8> {
+        field.map { stream.headerBytes[$0] } ?? []
     }
 
     /// A header's value as it may be shown: a bearer loses its signature, and with it its use.
     private func shown(_ header: ServerStream.Header) -> ArraySlice<UInt8> {
         let value = stream.headerBytes[header.value]
-        guard stream.headerBytes[header.name].elementsEqual("authorization".utf8) else { return value }
+        guard stream.holds("authorization", at: header.name) else { return value }
         guard let dot = value.lastIndex(of: UInt8(ascii: ".")) else { return [] }
         return value[..<dot]
     }

@@ -4,66 +4,54 @@ import Credentials
 struct APNSRequestRules {
     private let topics: Set<[UInt8]>
 
-    private static let devicePath = Array("/3/device/".utf8)
-
     init(topics: Set<String>) {
         self.topics = Set(topics.map { Array($0.utf8) })
     }
 
-    /// The device token of a request's path; nil when the path is another.
-    static func deviceToken(of stream: ServerStream) -> Range<Int>? {
-        guard let path = stream.value(of: ":path"), path.count >= devicePath.count,
-            stream.headerBytes[path].starts(with: devicePath)
-        else { return nil }
-        return path.lowerBound + devicePath.count..<path.upperBound
-    }
-
     /// What is wrong with method and path.
-    static func faultOfTarget(_ stream: ServerStream) -> APNSAnswer? {
-        guard let token = deviceToken(of: stream) else { return .rejected(status: 404, reason: "BadPath") }
-        guard let method = stream.value(of: ":method"), stream.text(method) == "POST" else {
+    static func faultOfTarget(_ stream: ServerStream, _ fields: APNSRequestFields) -> APNSAnswer? {
+        guard let token = fields.deviceToken(in: stream) else { return .rejected(status: 404, reason: "BadPath") }
+        guard let method = fields.method, stream.holds("POST", at: method) else {
             return .rejected(status: 405, reason: "MethodNotAllowed")
         }
         return token.isEmpty ? .rejected(status: 400, reason: "MissingDeviceToken") : nil
     }
 
     /// What is wrong with headers, payload and device token of a request whose provider token was accepted.
-    func faultOfRequest(_ stream: ServerStream) -> APNSAnswer? {
-        for name: StaticString in ["apns-topic", "apns-push-type", "apns-id", "apns-priority", "apns-expiration"]
-        where stream.count(of: name) > 1 {
-            return .rejected(status: 400, reason: "DuplicateHeaders")
+    func faultOfRequest(_ stream: ServerStream, _ fields: APNSRequestFields) -> APNSAnswer? {
+        if fields.hasDuplicate { return .rejected(status: 400, reason: "DuplicateHeaders") }
+        if let answer = Self.faultOfNumbers(stream, fields) { return answer }
+        guard let name = fields.pushType, let type = APNSPushTypeRule.named(stream.headerBytes[name]) else {
+            return .rejected(status: 400, reason: "InvalidPushType")
         }
-        if let answer = Self.faultOfNumbers(stream) { return answer }
-        guard let typeValue = stream.value(of: "apns-push-type"),
-            let type = APNSPushTypeRule.named(stream.headerBytes[typeValue])
-        else { return .rejected(status: 400, reason: "InvalidPushType") }
-        if !type.allowsImmediate && !Self.isPriority(stream, "5") && !Self.isPriority(stream, "1") {
+        // Absent, the priority is 10.
+        if !type.allowsImmediate && fields.priority.map({ stream.holds("10", at: $0) }) ?? true {
             return .rejected(status: 400, reason: "BadPriority")
         }
-        if let answer = faultOfTopic(stream, type) ?? Self.faultOfPayload(stream, type) { return answer }
-        return Self.faultOfDeviceToken(stream)
+        return faultOfTopic(stream, fields, type) ?? Self.faultOfPayload(stream, type)
+            ?? Self.faultOfDeviceToken(stream, fields)
     }
 
-    private static func faultOfNumbers(_ stream: ServerStream) -> APNSAnswer? {
-        if let value = stream.value(of: "apns-id"), !isIdentifier(stream.headerBytes[value]) {
+    private static func faultOfNumbers(_ stream: ServerStream, _ fields: APNSRequestFields) -> APNSAnswer? {
+        if let value = fields.identifier, !isIdentifier(stream.headerBytes[value]) {
             return .rejected(status: 400, reason: "BadMessageId")
         }
-        if let value = stream.value(of: "apns-expiration"), !isNumber(stream.headerBytes[value]) {
+        if let value = fields.expiration, !isNumber(stream.headerBytes[value]) {
             return .rejected(status: 400, reason: "BadExpirationDate")
         }
-        if stream.value(of: "apns-priority") != nil, !isPriority(stream, "10"), !isPriority(stream, "5"),
-            !isPriority(stream, "1")
+        if let value = fields.priority, !stream.holds("10", at: value), !stream.holds("5", at: value),
+            !stream.holds("1", at: value)
         {
             return .rejected(status: 400, reason: "BadPriority")
         }
-        if let value = stream.value(of: "apns-collapse-id"), value.count > 64 {
-            return .rejected(status: 400, reason: "BadCollapseId")
-        }
+        if let value = fields.collapse, value.count > 64 { return .rejected(status: 400, reason: "BadCollapseId") }
         return nil
     }
 
-    private func faultOfTopic(_ stream: ServerStream, _ type: APNSPushTypeRule) -> APNSAnswer? {
-        guard let value = stream.value(of: "apns-topic"), !value.isEmpty else {
+    private func faultOfTopic(
+        _ stream: ServerStream, _ fields: APNSRequestFields, _ type: APNSPushTypeRule
+    ) -> APNSAnswer? {
+        guard let value = fields.topic, !value.isEmpty else {
             return .rejected(status: 400, reason: "MissingTopic")
         }
         if topics.isEmpty { return nil }
@@ -83,19 +71,13 @@ struct APNSRequestRules {
         return isObject ? nil : .rejected(status: 400, reason: "BadPayload")
     }
 
-    private static func faultOfDeviceToken(_ stream: ServerStream) -> APNSAnswer? {
-        guard let range = deviceToken(of: stream) else { return nil }
+    private static func faultOfDeviceToken(_ stream: ServerStream, _ fields: APNSRequestFields) -> APNSAnswer? {
+        guard let range = fields.deviceToken(in: stream) else { return nil }
         let token = stream.headerBytes[range]
         guard token.count % 2 == 0, token.count <= 400, token.allSatisfy(isHex) else {
             return .rejected(status: 400, reason: "BadDeviceToken")
         }
         return nil
-    }
-
-    private static func isPriority(_ stream: ServerStream, _ value: StaticString) -> Bool {
-        guard let range = stream.value(of: "apns-priority") else { return false }
-        return stream.headerBytes[range]
-            .elementsEqual(UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
     }
 
     private static func isNumber(_ text: ArraySlice<UInt8>) -> Bool {

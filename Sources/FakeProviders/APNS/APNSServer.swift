@@ -126,15 +126,17 @@ final class APNSServer: RequestHandler {
         guard let client = clients[connection.number] else { return }
         statistics.requests += 1
         var finding = ProviderTokenCheck.Finding()
-        let answer = judge(stream, client, &finding)
+        let fields = APNSRequestFields(stream)
+        let answer = judge(stream, fields, client, &finding)
         statistics.providerTokens = check.distinctTokens
-        let record = APNSRecord(connection: connection.number, stream: stream, finding: finding, answer: answer)
+        let record = APNSRecord(
+            connection: connection.number, stream: stream, fields: fields, finding: finding, answer: answer)
         if let log {
             let now = clock.milliseconds
             log.line { record.append(to: &$0, milliseconds: now) }
         }
         if seen.count < configuration.keptRequests { seen.append(record.seen()) }
-        carryOut(answer, stream, client)
+        carryOut(answer, stream, fields, client)
         throttle(client, after: answer)
         wakeWaiters()
     }
@@ -153,10 +155,11 @@ final class APNSServer: RequestHandler {
     }
 
     private func judge(
-        _ stream: ServerStream, _ client: Client, _ finding: inout ProviderTokenCheck.Finding
+        _ stream: ServerStream, _ fields: APNSRequestFields, _ client: Client,
+        _ finding: inout ProviderTokenCheck.Finding
     ) -> APNSAnswer {
-        if let answer = APNSRequestRules.faultOfTarget(stream) { return answer }
-        guard let authorization = stream.value(of: "authorization") else {
+        if let answer = APNSRequestRules.faultOfTarget(stream, fields) { return answer }
+        guard let authorization = fields.authorization else {
             return .rejected(status: 403, reason: "MissingProviderToken")
         }
         finding = check.examine(stream.headerBytes[authorization])
@@ -175,8 +178,8 @@ final class APNSServer: RequestHandler {
             client.keyID = keyID
             change(client, to: configuration.streams)
         }
-        if let answer = rules.faultOfRequest(stream) { return answer }
-        guard let token = APNSRequestRules.deviceToken(of: stream) else { return .accepted }
+        if let answer = rules.faultOfRequest(stream, fields) { return answer }
+        guard let token = fields.deviceToken(in: stream) else { return .accepted }
         return misbehaviour.answer(to: stream.headerBytes[token]) ?? .accepted
     }
 
@@ -207,13 +210,15 @@ final class APNSServer: RequestHandler {
 
     // MARK: Answers
 
-    private func carryOut(_ answer: APNSAnswer, _ stream: ServerStream, _ client: Client) {
+    private func carryOut(
+        _ answer: APNSAnswer, _ stream: ServerStream, _ fields: APNSRequestFields, _ client: Client
+    ) {
         let connection = client.connection
         switch answer {
         case .accepted:
-            accept(stream, connection)
+            accept(stream, fields, connection)
         case .rejected(let status, let reason):
-            reject(stream, connection, status, reason)
+            reject(stream, fields, connection, status, reason)
         case .unreadable:
             statistics.rejected += 1
             stream.answer(status: 500)
@@ -224,11 +229,11 @@ final class APNSServer: RequestHandler {
             let number = stream.number
             loop.arm(at: .now + configuration.slowness) { [weak self, weak connection] in
                 guard let self, let connection, connection.isOpen(stream, number: number) else { return }
-                self.accept(stream, connection)
+                self.accept(stream, fields, connection)
             }
         case .acceptedThenGoneAway:
             goAway(connection, lastStream: stream.number)
-            accept(stream, connection)
+            accept(stream, fields, connection)
         case .silence, .reset, .refused, .refusedThenClosed, .closed, .goneAway:
             statistics.unanswered += 1
             leaveUnanswered(answer, stream, connection)
@@ -254,19 +259,20 @@ final class APNSServer: RequestHandler {
             debugData: Array("{\"reason\":\"Shutdown\"}".utf8))
     }
 
-    private func accept(_ stream: ServerStream, _ connection: ServerConnection) {
+    private func accept(_ stream: ServerStream, _ fields: APNSRequestFields, _ connection: ServerConnection) {
         statistics.accepted += 1
         stream.answer(status: 200)
-        addIdentifiers(stream)
+        addIdentifiers(stream, fields)
         connection.answer(stream)
     }
 
     private func reject(
-        _ stream: ServerStream, _ connection: ServerConnection, _ status: Int, _ reason: StaticString
+        _ stream: ServerStream, _ fields: APNSRequestFields, _ connection: ServerConnection, _ status: Int,
+        _ reason: StaticString
     ) {
         statistics.rejected += 1
         stream.answer(status: status)
-        addIdentifiers(stream)
+        addIdentifiers(stream, fields)
         stream.addAnswerHeader("content-type") { $0.append(contentsOf: "application/json".utf8) }
         stream.answerBody.append(contentsOf: "{\"reason\":\"\(reason)\"".utf8)
         if status == 410 { stream.answerBody.append(contentsOf: ",\"timestamp\":\(clock.milliseconds)".utf8) }
@@ -274,8 +280,8 @@ final class APNSServer: RequestHandler {
         connection.answer(stream)
     }
 
-    private func addIdentifiers(_ stream: ServerStream) {
-        if let given = stream.value(of: "apns-id") {
+    private func addIdentifiers(_ stream: ServerStream, _ fields: APNSRequestFields) {
+        if let given = fields.identifier {
             stream.addAnswerHeader("apns-id") { $0.append(contentsOf: stream.headerBytes[given]) }
         } else {
             // The real service writes its own in upper case.

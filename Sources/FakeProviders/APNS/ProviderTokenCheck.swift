@@ -1,4 +1,5 @@
 import Credentials
+import Glibc
 
 /// Checks provider tokens as APNs does: signature, key and team, age. Remembers the last ones, because clients present
 /// one token a million times.
@@ -40,7 +41,7 @@ struct ProviderTokenCheck {
 
     /// The finding on the value of an `authorization` header.
     mutating func examine(_ authorization: ArraySlice<UInt8>) -> Finding {
-        for entry in remembered where entry.authorization.elementsEqual(authorization) { return entry.finding }
+        for entry in remembered where Self.isSame(entry.authorization, authorization) { return entry.finding }
         let finding = verify(authorization)
         if finding.isGenuine, let keyID = finding.keyID, let issuedAt = finding.issuedAt {
             distinct.insert("\(keyID) \(issuedAt)")
@@ -48,6 +49,17 @@ struct ProviderTokenCheck {
         if remembered.count == Self.memory { remembered.removeFirst() }
         remembered.append(Remembered(authorization: Array(authorization), finding: finding))
         return finding
+    }
+
+    /// Compared as memory: this runs for every request.
+    private static func isSame(_ known: [UInt8], _ given: ArraySlice<UInt8>) -> Bool {
+        guard known.count == given.count else { return false }
+        return known.withUnsafeBytes { left in
+            given.withUnsafeBytes { right in
+                guard let left = left.baseAddress, let right = right.baseAddress else { return true }
+                return memcmp(left, right, known.count) == 0
+            }
+        }
     }
 
     private func verify(_ authorization: ArraySlice<UInt8>) -> Finding {

@@ -86,33 +86,19 @@ final class ServerStream {
         answerHeaders.append(Header(name: start..<middle, value: middle..<answerBytes.count))
     }
 
-    /// The value of the request's first header called `name`.
-    func value(of name: StaticString) -> Range<Int>? {
-        for header in headers where isName(header.name, name) { return header.value }
-        return nil
-    }
-
-    /// How often the request has a header called `name`.
-    func count(of name: StaticString) -> Int {
-        var count = 0
-        for header in headers where isName(header.name, name) { count += 1 }
-        return count
+    /// Whether exactly `text` stands at `range` of the header bytes.
+    func holds(_ text: StaticString, at range: Range<Int>) -> Bool {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        return headerBytes.withUnsafeBufferPointer { bytes in
+            for offset in 0..<range.count where bytes[range.lowerBound + offset] != text.utf8Start[offset] {
+                return false
+            }
+            return true
+        }
     }
 
     /// The value in `range` as text.
     func text(_ range: Range<Int>) -> String {
         String(decoding: headerBytes[range], as: UTF8.self)
-    }
-
-    private func isName(_ range: Range<Int>, _ name: StaticString) -> Bool {
-        guard range.count == name.utf8CodeUnitCount else { return false }
-        return headerBytes.withUnsafeBufferPointer { bytes in
-            var index = range.lowerBound
-            for offset in 0..<name.utf8CodeUnitCount {
-                if bytes[index] != name.utf8Start[offset] { return false }
-                index += 1
-            }
-            return true
-        }
     }
 }
