@@ -117,7 +117,7 @@ package actor Dispatcher {
         if error.kind == .connection { storeIsDown = true }
         if attempt == 0 { observer.storeFailed(error) }
         let wait = Duration.milliseconds(min(2000, 50 << min(attempt, 6)))
-        // Cut short when the worker is told to stop: the callers look at `abortsAt` next.
+        // Two seconds at most, so that a stop is not held up for longer.
         try? await loop.sleep(for: wait)
     }
 

@@ -42,7 +42,7 @@ struct Stage {
     ) async throws {
         self.database = database
         self.directory = directory
-        let identity = try ServerIdentity.make()
+        let identity = try ServerIdentity.generated()
         try IdentityFiles.write(identity, to: directory.path)
         let keyFile = directory.appending(path: "key.p8").path
         try IdentityFiles.makeProviderKey(at: keyFile)
@@ -91,7 +91,7 @@ struct Stage {
 
     /// The first column of a query, as text; null as an empty string.
     func texts(_ sql: String) async throws -> [String] {
-        let statement = PostgresStatement("ask \(sql.hashValue)", "SELECT (x.t)::text FROM (\(sql)) x(t)", [])
+        let statement = PostgresStatement("ask \(sql.hashValue)", "SELECT (x.t)::text FROM (\(sql)) x(t)")
         let result = try await connection.query(statement, PostgresParameters())
         return try (0..<result.rowCount).map { row in
             try result.isNull(row, 0) ? "" : try result.text(row, 0)

@@ -9,7 +9,7 @@ final class WorkerProcess: Sendable {
     /// Starts `arguments[0]`, a program of the package, with nothing but `environment`. Standard error goes to a file.
     init(_ arguments: [String], environment: [String: String], log: URL) throws {
         self.log = log
-        FileManager.default.createFile(atPath: log.path, contents: nil)
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         process = Process()
         // Test bundle and programs are built into one directory.
         let tests = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
