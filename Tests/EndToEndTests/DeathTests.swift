@@ -34,7 +34,7 @@ import Testing
             first.send(SIGKILL)
             #expect(try await first.end() == -SIGKILL)
             #expect(try await stage.texts("SELECT count(*) FROM postbell.leases") == ["1"])
-            try await stage.run("UPDATE postbell.devices SET token = '0a0b0c0d', token_seq = token_seq + 1")
+            try await stage.run("UPDATE postbell.devices SET token = repeat('0a', 32), token_seq = token_seq + 1")
             let second = try stage.startWorker()
             try await stage.waitFor("k1", "dispatched")
             #expect(try await stage.outcomes("k1") == ["unknown", "delivered"])

@@ -67,7 +67,7 @@ struct Stage {
         ]
         try await run(
             """
-            DO $$ BEGIN CREATE ROLE \(login) LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+            DO $$ BEGIN CREATE ROLE \(login) LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
             GRANT postbell_dispatcher TO \(login);
             SELECT postbell.define_kind('approval_requested', 'template',
                 payload => '{"approval_id":"uuid!","tool_name":"slug?"}',
@@ -91,15 +91,16 @@ struct Stage {
 
     /// The first column of a query, as text; null as an empty string.
     func texts(_ sql: String) async throws -> [String] {
-        let statement = PostgresStatement("ask \(sql.hashValue)", "SELECT (x.t)::text FROM (\(sql)) x(t)")
+        let statement = PostgresStatement("ask_\(UInt64(bitPattern: Int64(sql.hashValue)))", "SELECT (x.t)::text FROM (\(sql)) x(t)")
         let result = try await connection.query(statement, PostgresParameters())
         return try (0..<result.rowCount).map { row in
-            try result.isNull(row, 0) ? "" : try result.text(row, 0)
+            result.isNull(row, 0) ? "" : try result.text(row, 0)
         }
     }
 
-    /// Registers a device with this token for this person.
+    /// Registers a device for this person; `token` is the beginning of its token, which the fake reads its mood from.
     func register(_ principal: String, token: String, device: String = "phone") async throws {
+        let token = token + String(repeating: "0", count: 64 - token.count)
         try await run(
             """
             SELECT postbell.device_register('\(principal)', '\(device)', 'apns', '\(Self.topic)', '\(token)',
