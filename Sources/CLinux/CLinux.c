@@ -29,7 +29,12 @@ int clinux_signal_to_eventfd(int signal, int descriptor) {
     action.sa_flags = SA_RESTART;
     action.sa_handler = descriptor < 0 ? SIG_DFL : forward;
     if (descriptor >= 0) descriptors[signal] = descriptor;
-    return sigaction(signal, &action, NULL);
+    if (sigaction(signal, &action, NULL) != 0) return -1;
+    // Whoever started us may have blocked it (threads of a dispatch pool do), and a mask survives exec.
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    return descriptor < 0 ? 0 : pthread_sigmask(SIG_UNBLOCK, &only, NULL);
 }
 
 void clinux_name_thread(const char *name) {

@@ -14,7 +14,7 @@ extension Dispatcher {
                 continue
             }
             do {
-                let work = try await findWork(known)
+                let work = try await findWork(known, isAwake: wake.isAwake)
                 known = nil
                 failures = 0
                 if let claim = state.planClaim(work, now: .now) {
@@ -40,10 +40,10 @@ extension Dispatcher {
         }
     }
 
-    private func findWork(_ known: WaitingWork?) async throws(StoreError) -> WaitingWork {
+    private func findWork(_ known: WaitingWork?, isAwake: Bool) async throws(StoreError) -> WaitingWork {
         if let known { return known }
         let routes = state.openRoutes(at: .now)
-        if settings.holdsAwakeKeys { _ = try await store.holdAwake(routes) }
+        if settings.holdsAwakeKeys && isAwake { _ = try await store.holdAwake(routes) }
         let work = try await store.waitingWork(on: routes)
         storeAnswered(at: work.now)
         return work

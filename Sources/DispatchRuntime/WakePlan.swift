@@ -21,6 +21,9 @@ struct WakePlan: Equatable, Sendable {
         self.poll = poll
     }
 
+    /// Whether the awake keys are to be held: not from letting go until work is found again.
+    var isAwake: Bool { emptyLooks == 0 }
+
     /// Work was found.
     mutating func foundWork() {
         emptyLooks = 0

@@ -27,6 +27,17 @@ import Testing
         #expect(plan.foundNothing(untilDue: .seconds(90), jitter: 0) == .wait(.seconds(1)))
     }
 
+    @Test func theKeysAreHeldOnlyWhileThereIsWork() {
+        var plan = WakePlan(poll: .seconds(1))
+        #expect(plan.isAwake)
+        _ = plan.foundNothing(untilDue: nil, jitter: 0)
+        #expect(!plan.isAwake)
+        plan.woken()
+        #expect(!plan.isAwake, "a notification alone is no work")
+        plan.foundWork()
+        #expect(plan.isAwake)
+    }
+
     @Test func workBeginsItAnew() {
         var plan = WakePlan(poll: .seconds(1))
         for _ in 0..<4 { _ = plan.foundNothing(untilDue: nil, jitter: 0) }

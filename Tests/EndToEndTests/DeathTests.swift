@@ -54,7 +54,7 @@ import Testing
             try await stage.run(
                 """
                 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                WHERE datname = current_database() AND application_name LIKE 'postbell%'
+                WHERE datname = current_database() AND usename LIKE 'e2e%'
                 """)
             try await stage.enqueue("ada", key: "k2")
             try await stage.waitFor("k2", "dispatched")

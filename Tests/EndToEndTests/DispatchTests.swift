@@ -78,7 +78,10 @@ import Testing
             try await stage.waitFor("k1", "dispatched")
             try await eventually("the worker sleeps") {
                 try await stage.texts(
-                    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'") == ["0"]
+                    """
+                    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'
+                        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                    """) == ["0"]
             }
             try await stage.enqueue("ada", key: "k2")
             try await stage.waitFor("k2", "dispatched")
