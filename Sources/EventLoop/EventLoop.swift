@@ -13,7 +13,7 @@ import Synchronization
 /// guarded by its lock, everything else belongs to the thread that runs the loop.
 package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// Jobs handed over by other threads.
-    private let remote = Mutex<[UnownedJob]>([])
+    private let remote = Guarded<[UnownedJob]>([])
     private let wakePending = Atomic<Bool>(false)
     private let stopping = Atomic<Bool>(false)
     private let threadIdentity = Atomic<UInt>(0)

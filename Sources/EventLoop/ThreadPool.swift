@@ -1,6 +1,5 @@
 import CLinux
 import Glibc
-import Synchronization
 
 /// The calling thread, as a number that no other living thread has.
 var currentThread: UInt {
@@ -47,7 +46,7 @@ package final class ThreadPool: Sendable {
     }
 
     private let limit: Int
-    private let state = Mutex(State())
+    private let state = Guarded(State())
     private let available = Semaphore()
 
     /// A pool of at most `limit` threads; none is started yet.

@@ -1,6 +1,5 @@
 import EventLoop
 import Glibc
-import Synchronization
 
 /// A loop on a thread of its own, and an actor to run test code on it.
 actor OnLoop {
@@ -41,7 +40,7 @@ func withLoop(_ body: (OnLoop) async throws -> Void) async rethrows {
 
 /// A list that any thread may append to.
 final class Record<Element: Sendable>: Sendable {
-    private let elements = Mutex<[Element]>([])
+    private let elements = Guarded<[Element]>([])
 
     func append(_ element: Element) {
         elements.withLock { $0.append(element) }

@@ -1,4 +1,4 @@
-import Synchronization
+import EventLoop
 
 /// What callbacks report, for a test that awaits it one by one.
 final class Inbox<Element: Sendable>: Sendable {
@@ -7,7 +7,7 @@ final class Inbox<Element: Sendable>: Sendable {
         var waiter: CheckedContinuation<Element, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     func put(_ element: Element) {
         let waiter = state.withLock { state -> CheckedContinuation<Element, Never>? in

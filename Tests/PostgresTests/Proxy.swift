@@ -26,16 +26,17 @@ final class Listener: Sendable {
         Thread.detachNewThread {
             while true {
                 let client = accept(descriptor, nil, nil)
-                if client < 0 { return }
+                if client < 0 { break }
                 Thread.detachNewThread { serve(client) }
             }
+            // Closed by the thread that accepts, which must not do so on a number that has come back for another.
+            close(descriptor)
         }
     }
 
     /// Refuses connections from now on.
     func stop() {
         shutdown(descriptor, Int32(SHUT_RDWR))
-        close(descriptor)
     }
 }
 

@@ -32,7 +32,8 @@ actor Connector: ReadinessHandler {
         }
         Task(executorPreference: loop) { await self.run() }
         await withTaskCancellationHandler {
-            await withUnsafeContinuation { caller = $0 }
+            // The operation may begin by a hop, so the outcome may be there already.
+            await withUnsafeContinuation { if outcome == nil { caller = $0 } else { $0.resume() } }
         } onCancel: {
             Task(executorPreference: loop) { await self.giveUp(.closed, "the attempt was given up") }
         }

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Everything libpq knows is open to the connection string, and what it leaves open comes from libpq's usual places:
 /// `PG…` environment variables, the service file, the password file.
-package struct PostgresConfiguration: Sendable, CustomStringConvertible {
+package struct PostgresConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
     /// A libpq connection string or URI; may hold a password, therefore never printed.
     let connectionString: String
     /// Host, port, database and user of the connection string, as far as it names them.
@@ -42,6 +42,9 @@ package struct PostgresConfiguration: Sendable, CustomStringConvertible {
             options[name].map { "\(name)=\($0)" }
         }.joined(separator: " ")
     }
+
+    /// Nothing but the description, since a dump would show the connection string.
+    package var customMirror: Mirror { Mirror(self, children: []) }
 
     /// Keywords and values for `PQconnectStartParams` with `expand_dbname`: what stands before `dbname` is a default
     /// that the connection string overrides, what stands behind it overrides the connection string.
