@@ -19,6 +19,14 @@ struct ConnectTests {
     }
 
     @Test
+    func `An attempt that fails at once does not leave its caller waiting`() async throws {
+        for _ in 0..<50 {
+            let error = try await failure("host=/nonexistent user=nobody")
+            #expect(error.kind == .connection)
+        }
+    }
+
+    @Test
     func `A wrong password is told by its code, and is not repeated`() async throws {
         let listener = try Listener { client in
             answerStartup(client, severity: "FATAL", state: "28P01", message: "password authentication failed")

@@ -123,21 +123,63 @@ struct StatementTests {
     func `At its deadline a statement is cancelled on the server and the session stays`(
         server: TestServer
     ) async throws {
-        try await server.withConnection { connection in
-            let backend = try await connection.value("SELECT pg_backend_pid()")
-            let sleep = PostgresStatement("sleep", "SELECT pg_sleep(60)")
-            let error = try await postgresError {
-                _ = try await connection.query(sleep, deadline: .now + .milliseconds(100))
-            }
-            #expect(error.kind == .deadline)
-            #expect(error.isTransient && !error.isConnectionFault)
-            #expect(try await connection.value("SELECT pg_backend_pid()") == backend)
-            try await server.withConnection { other in
-                let running = "SELECT count(*) FROM pg_stat_activity WHERE pid = \(backend) AND state = 'active'"
-                let count = try await other.value(running)
-                #expect(count == "0")
-            }
+        var configuration = try server.configuration()
+        configuration.cancelGrace = .seconds(60)
+        let connection = try await PostgresConnection.connect(configuration, on: TestServer.loop)
+        let backend = try await connection.value("SELECT pg_backend_pid()")
+        let sleep = PostgresStatement("sleep", "SELECT pg_sleep(600)")
+        let error = try await postgresError {
+            _ = try await connection.query(sleep, deadline: .now + .milliseconds(100))
         }
+        #expect(error.kind == .deadline)
+        #expect(error.isTransient && !error.isConnectionFault)
+        #expect(try await connection.value("SELECT pg_backend_pid()") == backend)
+        try await server.withConnection { other in
+            let running = "SELECT count(*) FROM pg_stat_activity WHERE pid = \(backend) AND state = 'active'"
+            let count = try await other.value(running)
+            #expect(count == "0")
+        }
+        await connection.close()
+    }
+
+    @Test(arguments: TestServer.allCases)
+    func `A server that does not obey a cancel request loses the connection`(server: TestServer) async throws {
+        let proxy = try Proxy(to: server.socketPath())
+        var configuration = try server.configuration(adding: "host=127.0.0.1 port=\(proxy.port)")
+        configuration.cancelGrace = .milliseconds(50)
+        let connection = try await PostgresConnection.connect(configuration, on: TestServer.loop)
+        proxy.freeze()
+        let error = try await postgresError {
+            try await connection.execute("SELECT 1", deadline: .now + .milliseconds(50))
+        }
+        #expect(error.kind == .deadline && error.mayHaveRun)
+        #expect(error.message.contains("dropped"))
+        #expect(await !connection.isOpen)
+        proxy.thaw()
+        proxy.stop()
+    }
+
+    @Test(arguments: TestServer.allCases)
+    func `A caller that waits for its turn gives up at its deadline, and too many are refused`(
+        server: TestServer
+    ) async throws {
+        var configuration = try server.configuration()
+        configuration.queueLimit = 1
+        let connection = try await PostgresConnection.connect(configuration, on: TestServer.loop)
+        let kinds = try await withThrowingTaskGroup(of: PostgresError.Kind.self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    try await postgresError {
+                        try await connection.execute("SELECT pg_sleep(600)", deadline: .now + .seconds(1))
+                    }.kind
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(kinds.count(where: { $0 == .overloaded }) == 1)
+        #expect(kinds.count(where: { $0 == .deadline }) == 2)
+        #expect(try await connection.value("SELECT 'usable'") == "usable")
+        await connection.close()
     }
 
     @Test(arguments: TestServer.allCases)

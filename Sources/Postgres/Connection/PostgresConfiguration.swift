@@ -16,7 +16,7 @@ package struct PostgresConfiguration: Sendable, CustomStringConvertible, CustomR
     /// Deadline of a statement whose caller gives none, waiting for its turn included.
     package var statementDeadline: Duration = .seconds(30)
     /// How long the server may take to obey a cancel request before the connection is dropped.
-    package var cancelGrace: Duration = .seconds(2)
+    package var cancelGrace: Duration = .seconds(5)
     /// What `pg_stat_activity` and the server's log show, unless the connection string says otherwise.
     package var applicationName = "postbell"
     /// Settings applied right after connecting, before anything else runs: planner pins, `TimeZone`,

@@ -6,6 +6,8 @@ import EventLoop
 /// States: running (→ expired at the deadline); expired (→ over when the server answers, or when the grace has passed
 /// and the connection is dropped).
 struct StatementDeadline {
+    /// Counts the statements, so that what was begun for one never touches another.
+    var number = 0
     /// Fires at the deadline, then at the end of the grace.
     var timer: TimerID?
     /// The deadline has passed and the server was asked to cancel.
@@ -18,6 +20,7 @@ struct StatementDeadline {
 
 extension PostgresConnection {
     func startDeadline(_ name: String, at instant: ContinuousClock.Instant) {
+        deadline.number += 1
         deadline.timer = loop.arm(at: instant) { [weak self] in
             self?.assumeIsolated { $0.expire(name) }
         }
@@ -36,27 +39,30 @@ extension PostgresConnection {
     private func expire(_ name: String) {
         guard wire.isOpen else { return }
         deadline.isExpired = true
-        deadline.isRequesting = true
         deadline.timer = loop.arm(at: .now + configuration.cancelGrace) { [weak self] in
             self?.assumeIsolated { $0.abandon(name) }
         }
-        let handle = wire.makeCancelHandle()
-        Task(executorPreference: loop) { await self.requestCancel(handle) }
+        let number = deadline.number
+        Task(executorPreference: loop) { await self.requestCancel(number) }
+    }
+
+    /// Asks until the statement ends or the grace has passed: a request that overtakes its statement has no effect.
+    private func requestCancel(_ number: Int) async {
+        while deadline.number == number, deadline.isExpired, wire.isOpen {
+            deadline.isRequesting = true
+            await sendCancel(wire.makeCancelHandle())
+            deadline.isRequesting = false
+            resumeWaiter()
+            try? await loop.sleep(for: configuration.cancelGrace / 8)
+        }
     }
 
     /// `PQcancel` makes a connection of its own and blocks until the server has closed it, by which time the signal to
     /// the backend has been sent. A server that accepts and says nothing holds it for ever, so it runs on threads of its
     /// own, where the loop's other work does not wait behind it; those that hang are few, and then nothing is asked any
     /// more: the grace passes and the connection is dropped.
-    private func requestCancel(_ handle: UInt) async {
-        let isAsked = cancelThreads.backlog < cancelBacklogLimit
-        if !isAsked { PQfreeCancel(OpaquePointer(bitPattern: handle)) }
-        if isAsked { await awaitCancelRequest(handle) }
-        deadline.isRequesting = false
-        resumeWaiter()
-    }
-
-    private func awaitCancelRequest(_ handle: UInt) async {
+    private func sendCancel(_ handle: UInt) async {
+        guard cancelThreads.backlog < cancelBacklogLimit else { return PQfreeCancel(OpaquePointer(bitPattern: handle)) }
         await withUnsafeContinuation { continuation in
             cancelThreads.submit {
                 var message = [CChar](repeating: 0, count: 256)

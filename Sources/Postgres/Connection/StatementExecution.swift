@@ -55,6 +55,7 @@ extension PostgresConnection {
         _ commands: [PostgresCommand], _ commit: PipelineCommit
     ) async throws(PostgresError) -> [Result<PostgresResult, PostgresError>] {
         for command in commands { try await prepareIfNeeded(command.statement) }
+        if let first = commands.first { try requireTime(first.statement) }
         let name = "pipeline"
         try wire.submit(name) { PQenterPipelineMode($0) }
         for (index, command) in commands.enumerated() {
@@ -81,6 +82,7 @@ extension PostgresConnection {
 
     private func runOnce(_ command: PostgresCommand) async throws(PostgresError) -> PostgresResult {
         try await prepareIfNeeded(command.statement)
+        try requireTime(command.statement)
         try submit(command, byName: configuration.preparesStatements)
         wire.flush()
         return try await collect(command.statement.name)
@@ -120,6 +122,12 @@ extension PostgresConnection {
     }
 
     // MARK: Sending and collecting
+
+    /// A request to cancel that came while a statement was prepared found nothing to cancel, so it is not even sent.
+    private func requireTime(_ statement: PostgresStatement) throws(PostgresError) {
+        guard deadline.isExpired else { return }
+        throw PostgresError(.deadline, operation: statement.name, message: "the deadline passed before it was sent")
+    }
 
     private func submit(_ command: PostgresCommand, byName: Bool) throws(PostgresError) {
         let statement = command.statement
