@@ -340,7 +340,7 @@ $$;
 
 ALTER FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
+CREATE FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -348,7 +348,7 @@ DECLARE
 BEGIN
     WITH waiting AS MATERIALIZED (
         -- addressed to this device, not over, and in the queue
-        SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, o.planned_at
+        SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, q.prior, o.planned_at
         FROM (SELECT o.id, o.planned_at FROM postbell.outbox o JOIN postbell.kinds k ON k.kind_no = o.kind_no
               WHERE o.tenant_id = device.tenant_id AND o.principal_id = device.principal_id
                 AND o.id >= postbell.uuid_floor(clock_timestamp() - interval '31 days') AND
@@ -362,6 +362,17 @@ BEGIN
     moved AS (
         DELETE FROM postbell.queue q USING waiting w
         WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0),
+    forgetful AS (
+        DELETE FROM postbell.queue q USING waiting w
+        WHERE rerouted AND w.route_no = device.route_no AND NOT w.prior
+          AND q.notification_id = w.notification_id AND q.route_no = w.route_no
+        RETURNING q.*),
+    mindful AS (
+        INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency,
+            attempt, prior)
+        SELECT f.due_at, f.notification_id, f.after_device, f.tenant_no, f.route_no, f.crashes, f.urgency, f.attempt,
+               true
+        FROM forgetful f),
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
         SELECT DISTINCT ON (w.notification_id)
@@ -383,7 +394,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION postbell.device_joins(device postbell.devices) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text DEFAULT NULL::text, name text DEFAULT NULL::text, kind text DEFAULT NULL::text, platform text DEFAULT NULL::text, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
@@ -397,6 +408,7 @@ DECLARE
     former  postbell.devices;
     fresh   boolean := false;
     changed boolean;
+    before  smallint;
 BEGIN
     IF provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN
         PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
@@ -449,6 +461,7 @@ BEGIN
         PERFORM postbell.refuse('device.revoked', 'this device was revoked for good');
     END IF;
     changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
+    before := device.route_no;
     UPDATE postbell.devices d SET
         provider = provider, environment = environment, app = app, route_no = postbell.route_number(provider,
             environment, app),
@@ -468,7 +481,7 @@ BEGIN
     ELSIF changed THEN
         PERFORM postbell.device_event(device, 'device.push_token_updated', device.token_seq::text);
     END IF;
-    PERFORM postbell.device_joins(device);
+    PERFORM postbell.device_joins(device, device.route_no <> before);
     device_id := device.id;
     device_status := device.status;
     token_fingerprint := postbell.fingerprint_text(device.fingerprint);
@@ -1853,7 +1866,7 @@ GRANT SELECT(session_ref) ON TABLE postbell.devices TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION postbell.device_joins(device postbell.devices) FROM PUBLIC;
+REVOKE ALL ON FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) TO postbell_registrar;

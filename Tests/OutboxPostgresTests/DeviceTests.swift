@@ -194,6 +194,23 @@ struct DeviceTests {
         }
     }
 
+    /// A device that changes its route keeps its number, and so its history.
+    @Test(arguments: DatabaseServer.allCases)
+    func `A device that moves to another route is not sent to again`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.device("pixel", route: 2)
+            try await outbox.enqueue("a")
+            let worker = try await outbox.worker()
+            let batch = try await worker.claimed()
+            _ = try await worker.settle(batch.flush(1))
+            try await outbox.device(route: 2)
+            let other = try await worker.claimed(route: 2)
+            #expect(other.devices == [[2]] && other.dispatches[0].prior)
+            _ = try await worker.settle(other.flush(1))
+        }
+    }
+
     /// S3: a row that a worker holds at this moment is not waited for.
     @Test(arguments: DatabaseServer.allCases)
     func `A registration skips rows that a worker holds`(server: DatabaseServer) async throws {

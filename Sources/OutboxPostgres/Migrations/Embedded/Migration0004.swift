@@ -5,7 +5,7 @@ extension Migration {
     /// 0004_devices.sql
     static let devices0004 = Migration(
         version: 4, name: "devices",
-        checksum: "7cff9f289427466f3eb071858e6ba0b52d5ac03be27d5028c739b982be803c7e",
+        checksum: "7e743d44373a785ebb098e45383f3c5decfa45b533f2d0efc8ee44b2886eaed8",
         sql: #"""
 -- Postbell 0004: the registry of devices, and what sending does to it.
 --
@@ -67,15 +67,16 @@ $$;
 
 -- A device joins what still waits in the queue, so nothing ever goes back from a final status. Rows are locked
 -- without waiting; a locked row cannot end before this transaction does. `prior` is set because another route of the
--- notification may have been claimed before. A row of route `none` is moved: the wait is over.
-CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
+-- notification may have been claimed before. A row of route `none` is moved: the wait is over. A device that comes from
+-- another route may have had the notification there, so rows on its new one look at their history from now on.
+CREATE FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     joined bigint;
 BEGIN
     WITH waiting AS MATERIALIZED (
         -- addressed to this device, not over, and in the queue
-        SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, o.planned_at
+        SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, q.prior, o.planned_at
         FROM (SELECT o.id, o.planned_at FROM postbell.outbox o JOIN postbell.kinds k ON k.kind_no = o.kind_no
               WHERE o.tenant_id = device.tenant_id AND o.principal_id = device.principal_id
                 AND o.id >= postbell.uuid_floor(clock_timestamp() - interval '31 days') AND
@@ -89,6 +90,17 @@ BEGIN
     moved AS (
         DELETE FROM postbell.queue q USING waiting w
         WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0),
+    forgetful AS (
+        DELETE FROM postbell.queue q USING waiting w
+        WHERE rerouted AND w.route_no = device.route_no AND NOT w.prior
+          AND q.notification_id = w.notification_id AND q.route_no = w.route_no
+        RETURNING q.*),
+    mindful AS (
+        INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency,
+            attempt, prior)
+        SELECT f.due_at, f.notification_id, f.after_device, f.tenant_no, f.route_no, f.crashes, f.urgency, f.attempt,
+               true
+        FROM forgetful f),
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
         SELECT DISTINCT ON (w.notification_id)
@@ -135,6 +147,7 @@ DECLARE
     former  postbell.devices;
     fresh   boolean := false;
     changed boolean;
+    before  smallint;
 BEGIN
     IF provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN
         PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
@@ -187,6 +200,7 @@ BEGIN
         PERFORM postbell.refuse('device.revoked', 'this device was revoked for good');
     END IF;
     changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
+    before := device.route_no;
     UPDATE postbell.devices d SET
         provider = provider, environment = environment, app = app, route_no = postbell.route_number(provider,
             environment, app),
@@ -206,7 +220,7 @@ BEGIN
     ELSIF changed THEN
         PERFORM postbell.device_event(device, 'device.push_token_updated', device.token_seq::text);
     END IF;
-    PERFORM postbell.device_joins(device);
+    PERFORM postbell.device_joins(device, device.route_no <> before);
     device_id := device.id;
     device_status := device.status;
     token_fingerprint := postbell.fingerprint_text(device.fingerprint);
