@@ -26,6 +26,11 @@ struct APNSLanes {
         let tokens = try tokenCache()
         var lanes: [LaneConfiguration] = []
         for environment in APNSEnvironment.allCases { lanes.append(try lane(environment, tokens)) }
+        do throws(HTTP2ConnectionError) {
+            for lane in lanes { try lane.transport.checkCAFile() }
+        } catch {
+            throw CommandFailure(certificateFile: error)
+        }
         return lanes
     }
 
@@ -58,7 +63,8 @@ struct APNSLanes {
                 serverErrorDelay: configuration.apns.serverErrorDelay)
         } catch {
             throw CommandFailure(
-                .configuration, what: error.description, place: "the APNs credential", next: "correct its APNS_ setting")
+                .configuration, what: error.description, place: "the APNs credential", next: "correct its APNS_ setting"
+            )
         }
         let topics = Set(credential.topics)
         return LaneConfiguration(

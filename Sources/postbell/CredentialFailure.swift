@@ -1,4 +1,5 @@
 import Credentials
+import HTTP2
 import Operations
 
 extension CommandFailure {
@@ -11,5 +12,12 @@ extension CommandFailure {
             case .signing(let path): (path, "holds a key that cannot sign", SigningKeyError.advice)
             }
         self.init(.configuration, what: "the key file \(path) \(complaint)", place: "APNS_KEY_FILE", next: advice)
+    }
+
+    /// A file of CAs that was refused.
+    init(certificateFile error: HTTP2ConnectionError) {
+        self.init(
+            .configuration, what: "the CA certificates cannot be loaded: \(error.reason)", place: "POSTBELL_CA_FILE",
+            next: "name a readable file of certificates in PEM form, or unset it to trust the system's alone")
     }
 }
