@@ -89,7 +89,7 @@ let package = Package(
         tests("OutboxPostgres", ["OutboxPostgres", "OutboxCore", "Postgres", "EventLoop", "Support"]),
         tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders"]),
         tests("Telemetry", ["Telemetry"]),
-        tests("Operations", ["Operations", "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Telemetry"]),
+        tests("Operations", ["Operations", "OutboxCore", "OutboxPostgres", "Postgres", "Telemetry", "Support"]),
         tests("DispatchRuntime", ["DispatchRuntime", "OutboxCore", "EventLoop", "HTTP2", "Telemetry", "Support"]),
         tests("FakeProviders", ["FakeProviders", "EventLoop", "HTTP2", "Credentials"]),
         tests("EndToEnd", ["Support", "EventLoop", "Postgres", "FakeProviders"]),

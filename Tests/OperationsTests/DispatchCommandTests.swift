@@ -1,4 +1,5 @@
 import Foundation
+import Support
 import Testing
 
 @testable import Operations
@@ -15,7 +16,7 @@ import Testing
     }
 
     @Test func withoutItsSchemaAWorkerEnds() async throws {
-        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
+        try await TemporaryDatabase.empty(on: .postgres15) { database in
             let result = try database.run("dispatch")
             #expect(result.status == 5)
             let last = try #require(result.lines.last)
@@ -26,13 +27,12 @@ import Testing
     }
 
     @Test func withoutAProviderAWorkerStaysUpAndSaysSoOnce() async throws {
-        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
-            #expect(try database.run("migrate").status == 0)
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
             let manager = try DatagramSocket()
             let worker = try RunningProgram(
                 ["dispatch"],
                 environment: [
-                    "DATABASE_URL": database.connectionString, "NOTIFY_SOCKET": manager.path,
+                    "DATABASE_URL": try database.connectionString, "NOTIFY_SOCKET": manager.path,
                     "POSTBELL_LOG_FORMAT": "json",
                 ])
             #expect(manager.receive() == "READY=1")
@@ -48,12 +48,11 @@ import Testing
     }
 
     @Test func aMissingStandardErrorIsNotGivenToASocket() async throws {
-        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
-            #expect(try database.run("migrate").status == 0)
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
             let manager = try DatagramSocket()
             let worker = try RunningProgram(
                 ["-c", "exec \"$0\" dispatch 2>&- >&- <&-", Program.executable.path],
-                environment: ["DATABASE_URL": database.connectionString, "NOTIFY_SOCKET": manager.path],
+                environment: ["DATABASE_URL": try database.connectionString, "NOTIFY_SOCKET": manager.path],
                 by: URL(filePath: "/bin/sh"))
             #expect(manager.receive() == "READY=1")
             for descriptor in 0...2 { #expect(try worker.target(ofDescriptor: descriptor) == "/dev/null") }

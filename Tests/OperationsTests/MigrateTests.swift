@@ -1,15 +1,14 @@
 import Foundation
 import OutboxPostgres
+import Support
 import Testing
 
 @testable import Operations
 
 /// `postbell migrate`, on real servers.
 @Suite(.serialized) struct MigrateTests {
-    private static let servers = ["TEST_POSTGRES_15", "TEST_POSTGRES_18"]
-
-    @Test(arguments: servers) func aDatabaseIsBroughtUpToDateOnce(server: String) async throws {
-        try await ScratchDatabase.use(server) { database in
+    @Test(arguments: DatabaseServer.allCases) func aDatabaseIsBroughtUpToDateOnce(server: DatabaseServer) async throws {
+        try await TemporaryDatabase.empty(on: server) { database in
             let before = try database.run("migrate", "--status")
             #expect(before.status == 1)
             #expect(before.output.split(separator: "\n").count == Migration.all.count + 1)
@@ -32,9 +31,9 @@ import Testing
     }
 
     @Test func jsonIsForPrograms() async throws {
-        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
+        try await TemporaryDatabase.empty(on: .postgres15) { database in
             func object(_ arguments: String...) throws -> Any {
-                let result = try Program.run(arguments, environment: ["DATABASE_URL": database.connectionString])
+                let result = try Program.run(arguments, environment: ["DATABASE_URL": try database.connectionString])
                 return try JSONSerialization.jsonObject(with: Data(result.output.utf8))
             }
             let plan = try object("migrate", "--dry-run", "--json") as? [String: Any]
@@ -48,13 +47,13 @@ import Testing
     }
 
     @Test func aForeignSchemaIsLeftAlone() async throws {
-        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
+        try await TemporaryDatabase.empty(on: .postgres15) { database in
             #expect(try database.run("migrate").status == 0)
             try await database.execute(
                 "INSERT INTO postbell.schema_migrations (version, name, checksum) VALUES (9999, 'later', 'x')")
             for arguments in [[], ["--status"], ["--dry-run"]] {
                 let result = try Program.run(
-                    ["migrate"] + arguments, environment: ["DATABASE_URL": database.connectionString])
+                    ["migrate"] + arguments, environment: ["DATABASE_URL": try database.connectionString])
                 #expect(result.status == 5)
                 #expect(result.lines.count == 1)
                 #expect(result.errors.contains("the database has migration 9999, which this program does not know"))
@@ -72,7 +71,7 @@ import Testing
     }
 
     @Test func aRoleWithoutTheRightIsToldWhichOneItTakes() async throws {
-        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
+        try await TemporaryDatabase.empty(on: .postgres15) { database in
             let role = "nobody_\(UUID().uuidString.prefix(8).lowercased())"
             try await database.execute("CREATE ROLE \(role) LOGIN")
             let result = try database.run("migrate", settings: "user=\(role)")
@@ -85,7 +84,7 @@ import Testing
     }
 
     @Test func aDatabaseThatDoesNotExistIsRefusedByItsServer() async throws {
-        try await ScratchDatabase.use("TEST_POSTGRES_15") { database in
+        try await TemporaryDatabase.empty(on: .postgres15) { database in
             let result = try database.run("migrate", settings: "dbname=nowhere password=hush-hush")
             #expect(result.status == 6)
             #expect(result.lines.count == 1)
