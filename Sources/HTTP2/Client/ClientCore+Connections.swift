@@ -14,7 +14,8 @@ extension ClientCore {
         } else if table.waiting.count == 0 {
             return
         }
-        if !isServed { connect(at: now) }
+        // Draining connections count too, so that a peer which always goes away cannot gather them.
+        if !isServed, connections.count < configuration.connectionsMax * 2 { connect(at: now) }
     }
 
     /// Makes one more connection.
@@ -65,7 +66,7 @@ extension ClientCore {
 
     /// A connection takes no more requests and closes when those it has are done.
     func draining(_ connection: HTTP2Connection, _ error: HTTP2ConnectionError) {
-        if error.code != .retired { tell(.replacing(error)) }
+        leavesService(connection, error, wasOpen: true, at: .now)
     }
 
     /// A connection is closed. Requests that were handed to it have no answer, and none will come.
@@ -74,20 +75,27 @@ extension ClientCore {
         connections.removeAll { $0 === connection }
         if !wasOpen { statistics.connectionsFailed += 1 }
         endRequests(of: connection, at: now)
+        if connection.retirement == nil { leavesService(connection, error, wasOpen: wasOpen, at: now) }
         wantTurn()
+    }
+
+    /// One connection less to send on: decides when there may be another, and tells what that means.
+    private func leavesService(
+        _ connection: HTTP2Connection, _ error: HTTP2ConnectionError, wasOpen: Bool, at now: ContinuousClock.Instant
+    ) {
         guard !isClosing else { return }
-        let delay = delayAfter(connection, error, wasOpen: wasOpen)
-        if let delay { retryAt = max(retryAt ?? now, now + delay) }
         let isServed = connections.contains { $0.state == .open || $0.state.isBeingMade }
-        if !isServed, let retryAt {
-            toldStreams = nil
+        if !isServed { toldStreams = nil }
+        if let delay = delayAfter(connection, error, wasOpen: wasOpen) {
+            retryAt = max(retryAt ?? now, now + delay)
+        }
+        if !isServed, let retryAt, retryAt > now {
             tell(.down(error, retryAt: retryAt))
             endWaiting(.noConnection, at: now)
             arm(at: retryAt)
-        } else if wasOpen, error.code != .retired, connection.retirement == nil {
+        } else if wasOpen, error.code != .retired {
             tell(.replacing(error))
         }
-        if !isServed { toldStreams = nil }
     }
 
     private func endRequests(of connection: HTTP2Connection, at now: ContinuousClock.Instant) {
@@ -119,12 +127,7 @@ extension ClientCore {
         return delay * Int.random(in: 75...100) / 100
     }
 
-    /// Gives a connection up that does not do what it should.
-    func evict(_ connection: HTTP2Connection, _ error: HTTP2ConnectionError) {
-        connection.retire(error)
-    }
-
-    /// Gives every open connection up in favour of a new one.
+    /// Replaces every open connection: none takes another request, and each closes when it has answered what it has.
     func retireAll(_ reason: String) {
         for connection in connections where connection.state == .open {
             connection.retire(HTTP2ConnectionError(.retired, peer: connection.peer, reason: reason))

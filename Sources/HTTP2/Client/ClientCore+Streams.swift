@@ -43,7 +43,7 @@ extension ClientCore {
             connection.serverErrorsInRow += 1
             if connection.serverErrorsInRow >= configuration.serverErrorsMax {
                 let reason = "\(connection.serverErrorsInRow) answers in a row were 500"
-                evict(connection, HTTP2ConnectionError(.serverErrors, peer: connection.peer, reason: reason))
+                connection.retire(HTTP2ConnectionError(.serverErrors, peer: connection.peer, reason: reason))
             }
         } else {
             connection.serverErrorsInRow = 0
@@ -89,7 +89,7 @@ extension ClientCore {
         connection.timeoutsInRow += 1
         guard connection.timeoutsInRow >= configuration.timeoutsMax else { return }
         let reason = "\(connection.timeoutsInRow) requests in a row had no answer"
-        evict(connection, HTTP2ConnectionError(.timeouts, peer: connection.peer, reason: reason))
+        connection.retire(HTTP2ConnectionError(.timeouts, peer: connection.peer, reason: reason))
     }
 
     private func connection(_ number: Int) -> HTTP2Connection? {

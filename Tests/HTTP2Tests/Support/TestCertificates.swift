@@ -16,6 +16,17 @@ struct Credential: Sendable {
     var key: OpaquePointer? { OpaquePointer(bitPattern: keyAddress) }
 }
 
+/// Where a server's certificate and key are.
+struct ServerFiles {
+    let certificate: String
+    let key: String
+
+    func remove() {
+        unlink(certificate)
+        unlink(key)
+    }
+}
+
 /// Certificates of this run: an authority, and servers signed by it.
 struct TestCertificates: Sendable {
     /// For localhost and 127.0.0.1.
@@ -44,6 +55,22 @@ struct TestCertificates: Sendable {
         let file = BIO_new_file(caFile, "w")
         precondition(PEM_write_bio_X509(file, authority.certificate) == 1, "cannot write \(caFile)")
         BIO_free(file)
+    }
+
+    /// The good server's certificate and key as PEM files, for servers that are programs of their own.
+    func writeServerFiles() throws -> ServerFiles {
+        let base = FileManager.default.temporaryDirectory.appendingPathComponent("http2-peer-\(UUID().uuidString)").path
+        let paths = ServerFiles(certificate: base + ".crt", key: base + ".key")
+        let certificate = BIO_new_file(paths.certificate, "w")
+        let key = BIO_new_file(paths.key, "w")
+        defer {
+            BIO_free(certificate)
+            BIO_free(key)
+        }
+        guard PEM_write_bio_X509(certificate, good.certificate) == 1,
+            PEM_write_bio_PrivateKey(key, good.key, nil, nil, 0, nil, nil) == 1
+        else { throw POSIXError(.EIO) }
+        return paths
     }
 
     private static func make(name: String, alternative: String?, signer: Credential?, end: Int = 86_400) -> Credential {
