@@ -38,7 +38,7 @@ actor APNSExchange {
     }
 
     /// A running exchange; `stop` ends it.
-    static func start(sandbox: Bool = false) async throws -> APNSExchange {
+    static func start(sandbox: Bool = false, requestTimeout: Duration = .seconds(60)) async throws -> APNSExchange {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("postbell-\(UUID().uuidString)")
         let identity = try ServerIdentity.generated()
         try IdentityFiles.write(identity, to: directory.path)
@@ -61,14 +61,15 @@ actor APNSExchange {
                 environment: .production, keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topics: ["com.example.app"]),
             tokens: tokens)
         let exchange = APNSExchange(service, provider, directory)
-        await exchange.connect(port, caFile: directory.path + "/ca.pem")
+        await exchange.connect(port, caFile: directory.path + "/ca.pem", requestTimeout)
         return exchange
     }
 
-    private func connect(_ port: UInt16, caFile: String) {
+    private func connect(_ port: UInt16, caFile: String, _ requestTimeout: Duration) {
         var transport = HTTP2ClientConfiguration(host: "localhost", port: port)
         transport.caFile = caFile
-        transport.requestTimeout = .seconds(3)
+        transport.requestTimeout = requestTimeout
+        transport.connectTimeout = .seconds(60)
         transport.capturedHeaders = APNSProvider.capturedHeaders
         client = HTTP2Client(transport, on: Self.loop) { [weak self] batch in
             self?.assumeIsolated { $0.take(&batch) }

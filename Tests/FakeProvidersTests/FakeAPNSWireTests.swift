@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct FakeAPNSWireTests {
     private static func nghttp(_ fixture: FakeServiceFixture, _ extra: [String], tokens: [String]) throws -> String {
-        var arguments = ["--verbose", "--timeout=5", "--no-dep"] + extra
+        var arguments = ["--verbose", "--timeout=60", "--no-dep"] + extra
         for (name, value) in try fixture.headers() { arguments += ["--header=\(name): \(value)"] }
         let body = fixture.directory + "/body.json"
         try "{\"aps\":{\"alert\":\"hello\"}}".write(toFile: body, atomically: true, encoding: .utf8)

@@ -90,7 +90,7 @@ struct Curl {
         extra: [String] = []
     ) throws -> Answer {
         var arguments = [
-            "--silent", "--show-error", "--http2", "--max-time", "5", "--include", "--request", method,
+            "--silent", "--show-error", "--http2", "--max-time", "60", "--include", "--request", method,
             "--cacert", fixture.directory + "/ca.pem",
         ]
         for (name, value) in headers { arguments += ["--header", "\(name): \(value)"] }
