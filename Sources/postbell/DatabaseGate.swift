@@ -24,7 +24,7 @@ struct DatabaseGate {
         while stopSignal.count == 0 {
             switch await look() {
             case .revision(let revision):
-                if let failure = CommandFailure(revision, place: "database \(database.description)") { throw failure }
+                if let failure = CommandFailure(revision, place: environment.databasePlace) { throw failure }
                 return true
             case .unreachable(let cause, let state):
                 complaint.say(cause, state)

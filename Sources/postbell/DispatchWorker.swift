@@ -30,7 +30,7 @@ actor DispatchWorker {
             database.applicationName = "postbell dispatch"
             self.database = database
         } catch {
-            throw CommandFailure(error, place: "DATABASE_URL")
+            throw CommandFailure(error, place: environment.databasePlace)
         }
     }
 

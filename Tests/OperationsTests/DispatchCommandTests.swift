@@ -26,6 +26,26 @@ import Testing
         }
     }
 
+    @Test func aSchemaOfANewerProgramIsLeftAlone() async throws {
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
+            try await database.execute(
+                "INSERT INTO postbell.schema_migrations (version, name, checksum) VALUES (9999, 'later', 'x')")
+            // Where libpq's own variables lead.
+            var environment = ["PGDATABASE": database.name]
+            for part in try database.server.connectionString().split(separator: " ") {
+                let pair = part.split(separator: "=").map(String.init)
+                if ["host", "port", "user"].contains(pair[0]) { environment["PG" + pair[0].uppercased()] = pair[1] }
+            }
+            let result = try Program.run(["dispatch"], environment: environment)
+            #expect(result.status == 5)
+            let last = try #require(result.lines.last)
+            #expect(last.hasPrefix("postbell: the schema is at revision 9999, this program knows only "))
+            #expect(last.contains("; database PGHOST="))
+            #expect(last.contains("PGDATABASE=\(database.name)"))
+            #expect(last.hasSuffix("; install a newer version of this program"))
+        }
+    }
+
     @Test func withoutAProviderAWorkerStaysUpAndSaysSoOnce() async throws {
         try await TemporaryDatabase.migrated(on: .postgres15) { database in
             let manager = try DatagramSocket()

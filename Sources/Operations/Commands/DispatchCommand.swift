@@ -6,6 +6,8 @@ package import Telemetry
 package struct DispatchEnvironment: Sendable {
     /// What the operator has set.
     package let configuration: Configuration
+    /// Where the database is, as messages name it: no password.
+    package let databasePlace: String
     /// The loop on which the worker runs.
     package let loop: EventLoop
     /// The log.
@@ -51,7 +53,9 @@ struct DispatchCommand: Command {
             watchdogProcess: variables["WATCHDOG_PID"])
         announce(configuration, log)
         return try await runner(
-            DispatchEnvironment(configuration: configuration, loop: context.loop, log: log, notifier: notifier))
+            DispatchEnvironment(
+                configuration: configuration, databasePlace: context.place(of: configuration.database),
+                loop: context.loop, log: log, notifier: notifier))
     }
 
     private func announce(_ configuration: Configuration, _ log: LogWriter) {
