@@ -5,10 +5,16 @@ import Testing
 
 /// A worker may die or be told to stop at any moment; nothing is lost by it.
 @Suite(.serialized) struct DeathTests {
+    private func fewStreams(_ configuration: inout FakeAPNSConfiguration) {
+        configuration.streams = 5
+    }
+
     @Test func aStoppedWorkerFinishesWhatIsInFlightAndLetsGoOfTheRest() async throws {
-        try await Stage.on(.postgres15, { $0.streams = 5 }) { stage in
-            for person in 0..<50 { try await stage.register("p\(person)", token: "0a\(String(format: "%06d", person))") }
-            for person in 0..<50 { try await stage.enqueue("p\(person)", key: "k\(person)") }
+        try await Stage.on(.postgres15, configure: fewStreams) { stage in
+            for person in 0..<50 {
+                try await stage.register("p\(person)", token: "0a\(String(format: "%06d", person))")
+                try await stage.enqueue("p\(person)", key: "k\(person)")
+            }
             let worker = try stage.startWorker()
             _ = await stage.apns.requests(reaching: 1)
             #expect(try await worker.stop() == 0)
@@ -16,7 +22,8 @@ import Testing
             #expect(try await stage.audit() == [])
             let second = try stage.startWorker()
             try await eventually("the rest is delivered") {
-                try await stage.texts("SELECT count(*) FROM postbell.notifications WHERE status = 'dispatched'") == ["50"]
+                try await stage.texts(
+                    "SELECT count(*) FROM postbell.notifications WHERE status = 'dispatched'") == ["50"]
             }
             #expect(try await second.stop() == 0)
             // Nothing was cut off, so nothing went out twice.

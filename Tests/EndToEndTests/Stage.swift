@@ -17,11 +17,11 @@ struct Stage {
     let directory: URL
     private let environment: [String: String]
 
-    /// Runs `body` on a stage of its own and takes it down afterwards. `keyMatches` false gives the fake another key than
-    /// the workers have.
+    /// Runs `body` on a stage of its own and takes it down afterwards. `keyMatches` false gives the fake another key
+    /// than the workers have.
     static func on(
-        _ server: DatabaseServer, keyMatches: Bool = true, _ configure: (inout FakeAPNSConfiguration) -> Void = { _ in },
-        _ body: (Stage) async throws -> Void
+        _ server: DatabaseServer, keyMatches: Bool = true,
+        configure: (inout FakeAPNSConfiguration) -> Void = { _ in }, _ body: (Stage) async throws -> Void
     ) async throws {
         try await TemporaryDatabase.migrated(on: server) { database in
             let directory = FileManager.default.temporaryDirectory.appending(path: "stage-\(UUID().uuidString)")
@@ -67,7 +67,11 @@ struct Stage {
         ]
         try await run(
             """
-            DO $$ BEGIN CREATE ROLE \(login) LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+            DO $$ BEGIN
+                CREATE ROLE \(login) LOGIN;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                NULL;
+            END $$;
             GRANT postbell_dispatcher TO \(login);
             SELECT postbell.define_kind('approval_requested', 'template',
                 payload => '{"approval_id":"uuid!","tool_name":"slug?"}',
@@ -91,7 +95,8 @@ struct Stage {
 
     /// The first column of a query, as text; null as an empty string.
     func texts(_ sql: String) async throws -> [String] {
-        let statement = PostgresStatement("ask_\(UInt64(bitPattern: Int64(sql.hashValue)))", "SELECT (x.t)::text FROM (\(sql)) x(t)")
+        let name = "ask_\(UInt64(bitPattern: Int64(sql.hashValue)))"
+        let statement = PostgresStatement(name, "SELECT (x.t)::text FROM (\(sql)) x(t)")
         let result = try await connection.query(statement, PostgresParameters())
         return try (0..<result.rowCount).map { row in
             result.isNull(row, 0) ? "" : try result.text(row, 0)

@@ -36,7 +36,8 @@ final class WorkerProcess: Sendable {
         kill(process.processIdentifier, signal)
     }
 
-    /// Waits for its end, half a minute at most, and answers its exit status; a death by a signal is its negative number.
+    /// Waits for its end, half a minute at most, and answers its exit status; a death by a signal is its negative
+    /// number.
     func end() async throws -> Int32 {
         try await eventually("the worker ends") { !self.process.isRunning }
         return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
