@@ -18,7 +18,7 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     private let stopping = Atomic<Bool>(false)
     private let threadIdentity = Atomic<UInt>(0)
     private let wakeDescriptor: Int32
-    private let threadPool: ThreadPool
+    let threadPool: ThreadPool
 
     private var local: [UnownedJob] = []
     private var spare: [UnownedJob] = []
@@ -105,16 +105,6 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     package func atEndOfTurn(_ handler: any EndOfTurnHandler) {
         precondition(isCurrent, "end-of-turn work is queued on the loop's thread only")
         endOfTurn.append(handler)
-    }
-
-    /// Runs blocking `work` on a small thread pool and resumes the caller with what it returned or threw.
-    ///
-    /// It returns when `work` does, and nothing can call it off: work needs a bound of its own, or a caller that goes on
-    /// without it.
-    package func offload<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withUnsafeThrowingContinuation { continuation in
-            threadPool.submit { continuation.resume(with: Result(catching: work)) }
-        }
     }
 
     // MARK: Executor

@@ -63,15 +63,12 @@ extension PostgresConnection {
     /// more: the grace passes and the connection is dropped.
     private func sendCancel(_ handle: UInt) async {
         guard cancelThreads.backlog < cancelBacklogLimit else { return PQfreeCancel(OpaquePointer(bitPattern: handle)) }
-        await withUnsafeContinuation { continuation in
-            cancelThreads.submit {
-                var message = [CChar](repeating: 0, count: 256)
-                let cancel = OpaquePointer(bitPattern: handle)
-                // An unsuccessful request shows in the statement going on, which the grace bounds.
-                _ = PQcancel(cancel, &message, Int32(message.count))
-                PQfreeCancel(cancel)
-                continuation.resume()
-            }
+        try? await loop.offload(to: cancelThreads) {
+            var message = [CChar](repeating: 0, count: 256)
+            let cancel = OpaquePointer(bitPattern: handle)
+            // An unsuccessful request shows in the statement going on, which the grace bounds.
+            _ = PQcancel(cancel, &message, Int32(message.count))
+            PQfreeCancel(cancel)
         }
     }
 
