@@ -75,11 +75,13 @@ import Testing
     @Test func aStreamWindowOfZeroEndsAtTheDeadline() async throws {
         let server = try ScriptedServer { connection in
             try connection.begin([(3, 100), (4, 0)])
+            connection.respond(try connection.nextRequest().stream)
             connection.drain()
         }
         try await ClientHarness.run(port: server.port) {
             $0.requestTimeout = .seconds(2)
         } _: { harness in
+            try await harness.warmUp()
             await harness.submit()
             let result = try await harness.results(1)[0]
             #expect(result.fault == .unanswered(.timeout))
