@@ -5,7 +5,7 @@ extension Migration {
     /// 0004_devices.sql
     static let devices0004 = Migration(
         version: 4, name: "devices",
-        checksum: "7e743d44373a785ebb098e45383f3c5decfa45b533f2d0efc8ee44b2886eaed8",
+        checksum: "c1c1b1ec64f8762081c654ba793cf6cafb042d1a5bb48b74a2f340e359f61aa9",
         sql: #"""
 -- Postbell 0004: the registry of devices, and what sending does to it.
 --
@@ -244,8 +244,8 @@ BEGIN
     FOR effect IN SELECT e.* FROM unnest(device_numbers, sequences, effects, fences, notifications) WITH ORDINALITY
             e(device_no, token_seq, code, fence, notification_id, place) ORDER BY e.device_no, e.place LOOP
         ordinal := effect.place;
-        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no FOR
-            NO KEY UPDATE SKIP LOCKED;
+        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no
+            FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
             state := CASE WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2
                 ELSE 0 END;
