@@ -93,7 +93,7 @@ struct ClaimTests {
             try await outbox.enqueue("a")
             let worker = try await outbox.worker()
             var pages: [[Int64]] = []
-            while let batch = try await worker.claim(targets: 3) {
+            while pages.count < 10, let batch = try await worker.claim(targets: 3) {
                 pages += batch.devices
                 #expect(batch.dispatches[0].attempt == 1)
                 var flush = batch.flush(1)
