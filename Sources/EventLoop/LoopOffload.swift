@@ -1,8 +1,8 @@
 extension EventLoop {
     /// Runs blocking `work` on a small thread pool and resumes the caller with what it returned or threw.
     ///
-    /// It returns when `work` does, and nothing can call it off: work needs a bound of its own, or a caller that goes on
-    /// without it.
+    /// It returns when `work` does, and nothing can call it off: work needs a bound of its own, or a caller that goes
+    /// on without it.
     package func offload<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await offload(to: threadPool, work)
     }

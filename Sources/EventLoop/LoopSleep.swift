@@ -1,6 +1,6 @@
 extension EventLoop {
-    /// Suspends the caller until `instant`, by a timer of the loop. Throws `CancellationError` when the task is cancelled,
-    /// at once if it has been already.
+    /// Suspends the caller until `instant`, by a timer of the loop. Throws `CancellationError` when the task is
+    /// cancelled, at once if it has been already.
     package func sleep(until instant: ContinuousClock.Instant) async throws {
         try await Sleeper(loop: self).sleep(until: instant)
     }

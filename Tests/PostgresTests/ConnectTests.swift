@@ -217,7 +217,8 @@ private struct Standby {
         // The server ends by itself after a minute, should the test not come to stop it.
         let script = """
             mkdir -m 755 \(folder) && unset LC_ALL LANG; \
-            \(programs)/initdb -D \(cluster) -U postgres -A trust -E UTF8 --locale=C --no-sync >\(folder)/initdb.log 2>&1 && \
+            \(programs)/initdb -D \(cluster) -U postgres -A trust -E UTF8 --locale=C --no-sync \
+            >\(folder)/initdb.log 2>&1 && \
             touch \(cluster)/standby.signal && \
             (timeout 60 \(programs)/postgres -D \(cluster) -k \(folder) -p 5432 -c listen_addresses= -c fsync=off \
             -c shared_buffers=16MB >\(folder)/log 2>&1 </dev/null &)

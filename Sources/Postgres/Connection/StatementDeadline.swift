@@ -58,9 +58,9 @@ extension PostgresConnection {
     }
 
     /// `PQcancel` makes a connection of its own and blocks until the server has closed it, by which time the signal to
-    /// the backend has been sent. A server that accepts and says nothing holds it for ever, so it runs on threads of its
-    /// own, where the loop's other work does not wait behind it; those that hang are few, and then nothing is asked any
-    /// more: the grace passes and the connection is dropped.
+    /// the backend has been sent. A server that accepts and says nothing holds it for ever, so it runs on threads of
+    /// its own, where the loop's other work does not wait behind it; those that hang are few, and then nothing is asked
+    /// any more: the grace passes and the connection is dropped.
     private func sendCancel(_ handle: UInt) async {
         guard cancelThreads.backlog < cancelBacklogLimit else { return PQfreeCancel(OpaquePointer(bitPattern: handle)) }
         try? await loop.offload(to: cancelThreads) {
