@@ -252,8 +252,8 @@ BEGIN
     FOR effect IN SELECT e.* FROM unnest(device_numbers, sequences, effects, fences, notifications) WITH ORDINALITY
             e(device_no, token_seq, code, fence, notification_id, place) ORDER BY e.device_no, e.place LOOP
         ordinal := effect.place;
-        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no FOR
-            NO KEY UPDATE SKIP LOCKED;
+        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no
+            FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
             state := CASE WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2
                 ELSE 0 END;
