@@ -9,7 +9,8 @@
 
 DO $$
 DECLARE
-    wanted text;
+    wanted  text;
+    becomes boolean;
 BEGIN
     FOREACH wanted IN ARRAY ARRAY['postbell_owner', 'postbell_producer', 'postbell_registrar', 'postbell_dispatcher',
                                   'postbell_reader', 'postbell_operator'] LOOP
@@ -25,7 +26,11 @@ BEGIN
     IF NOT pg_catalog.pg_has_role('postbell_operator', 'postbell_reader', 'MEMBER') THEN
         GRANT postbell_reader TO postbell_operator;
     END IF;
-    IF NOT pg_catalog.pg_has_role(CURRENT_USER, 'postbell_owner', 'MEMBER') THEN
+    -- from version 16 on, who makes a role is a member that may not become it
+    EXECUTE pg_catalog.format('SELECT pg_catalog.pg_has_role(CURRENT_USER, %L, %L)', 'postbell_owner',
+        CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+        INTO becomes;
+    IF NOT becomes THEN
         EXECUTE pg_catalog.format('GRANT postbell_owner TO %I', CURRENT_USER);
     END IF;
 END

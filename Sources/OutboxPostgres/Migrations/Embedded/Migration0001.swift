@@ -5,7 +5,7 @@ extension Migration {
     /// 0001_tables.sql
     static let tables0001 = Migration(
         version: 1, name: "tables",
-        checksum: "cc7591e74dc61fd36970c3aed4e4602488e38c09048db9a8e4d398436fca7a72",
+        checksum: "ef4990f439d17d388e5866ae479b15f71732d3f646da7f43ef67c6ecbba9348f",
         sql: #"""
 -- Postbell 0001: roles, schema, tables and their indexes.
 --
@@ -18,7 +18,8 @@ extension Migration {
 
 DO $$
 DECLARE
-    wanted text;
+    wanted  text;
+    becomes boolean;
 BEGIN
     FOREACH wanted IN ARRAY ARRAY['postbell_owner', 'postbell_producer', 'postbell_registrar', 'postbell_dispatcher',
                                   'postbell_reader', 'postbell_operator'] LOOP
@@ -34,7 +35,11 @@ BEGIN
     IF NOT pg_catalog.pg_has_role('postbell_operator', 'postbell_reader', 'MEMBER') THEN
         GRANT postbell_reader TO postbell_operator;
     END IF;
-    IF NOT pg_catalog.pg_has_role(CURRENT_USER, 'postbell_owner', 'MEMBER') THEN
+    -- from version 16 on, who makes a role is a member that may not become it
+    EXECUTE pg_catalog.format('SELECT pg_catalog.pg_has_role(CURRENT_USER, %L, %L)', 'postbell_owner',
+        CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+        INTO becomes;
+    IF NOT becomes THEN
         EXECUTE pg_catalog.format('GRANT postbell_owner TO %I', CURRENT_USER);
     END IF;
 END
