@@ -1392,20 +1392,20 @@ CREATE VIEW postbell.notifications WITH (security_invoker='true') AS
     o.expires_at,
     COALESCE(whole.status,
         CASE
-            WHEN (place.place IS NOT NULL) THEN 'pending'::text
+            WHEN (place.name IS NOT NULL) THEN 'pending'::text
             ELSE NULL::text
         END, worst.status, 'dispatched'::text) AS status,
     COALESCE(whole.reason,
         CASE
-            WHEN (place.place IS NULL) THEN worst.reason
+            WHEN (place.name IS NULL) THEN worst.reason
             ELSE NULL::text
         END) AS reason,
-    place.place,
-    place.next_attempt_at,
-    place.claimed_by,
-    place.claimed_until,
+    place.name AS place,
+    waiting.due_at AS next_attempt_at,
+    leased.owner AS claimed_by,
+    leased.until AS claimed_until,
         CASE
-            WHEN ((whole.status IS NOT NULL) OR (place.place IS NULL)) THEN GREATEST(whole.at, worst.at, counts.last_at)
+            WHEN ((whole.status IS NOT NULL) OR (place.name IS NULL)) THEN GREATEST(whole.at, worst.at, counts.last_at)
             ELSE NULL::timestamp with time zone
         END AS settled_at,
     counts.attempts,
@@ -1415,7 +1415,7 @@ CREATE VIEW postbell.notifications WITH (security_invoker='true') AS
     counts.retried,
     counts.unknown,
     counts.skipped
-   FROM ((((postbell.outbox o
+   FROM ((((((postbell.outbox o
      LEFT JOIN LATERAL ( SELECT s.status,
             s.reason,
             s.at
@@ -1423,26 +1423,22 @@ CREATE VIEW postbell.notifications WITH (security_invoker='true') AS
           WHERE ((s.notification_id = o.id) AND (s.route_no IS NULL))
           ORDER BY s.seq
          LIMIT 1) whole ON (true))
-     LEFT JOIN LATERAL ( SELECT p.place,
-            p.next_attempt_at,
-            p.claimed_by,
-            p.claimed_until
-           FROM ( SELECT 'lease'::text AS place,
-                    NULL::timestamp with time zone AS next_attempt_at,
-                    l.owner AS claimed_by,
-                    l.until AS claimed_until
-                   FROM postbell.leases l,
-                    LATERAL unnest(l.ids) WITH ORDINALITY u(id, pos)
-                  WHERE ((u.id = o.id) AND (get_bit((l.open)::"bit", ((u.pos - 1))::integer) = 1))
-                UNION ALL
-                 SELECT 'queue'::text,
-                    q.due_at,
-                    NULL::uuid,
-                    NULL::timestamp with time zone
-                   FROM postbell.queue q
-                  WHERE (q.notification_id = o.id)) p
-          ORDER BY p.place, p.next_attempt_at
-         LIMIT 1) place ON (true))
+     LEFT JOIN ( SELECT DISTINCT ON (u.id) u.id,
+            l.owner,
+            l.until
+           FROM postbell.leases l,
+            LATERAL unnest(l.ids) WITH ORDINALITY u(id, pos)
+          WHERE (get_bit((l.open)::"bit", ((u.pos - 1))::integer) = 1)
+          ORDER BY u.id, l.until) leased ON ((leased.id = o.id)))
+     LEFT JOIN LATERAL ( SELECT min(q.due_at) AS due_at
+           FROM postbell.queue q
+          WHERE (q.notification_id = o.id)) waiting ON (true))
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (leased.id IS NOT NULL) THEN 'lease'::text
+                    WHEN (waiting.due_at IS NOT NULL) THEN 'queue'::text
+                    ELSE NULL::text
+                END AS name) place)
      LEFT JOIN LATERAL ( SELECT e.status,
             e.reason,
             e.at

@@ -51,35 +51,32 @@ CREATE VIEW postbell.target_ends WITH (security_invoker = true) AS
 -- One row per notification with its derived status, where it is, and what was reached.
 CREATE VIEW postbell.notifications WITH (security_invoker = true) AS
 SELECT o.id, o.tenant_id, o.principal_id, o.kind, o.dedupe_key, o.subject, o.thread, o.urgency, o.created_at,
-    o.planned_at, o.expires_at,
-       coalesce(whole.status, CASE WHEN place.place IS NOT NULL THEN 'pending' END, worst.status,
-           'dispatched') AS status,
-       coalesce(whole.reason, CASE WHEN place.place IS NULL THEN worst.reason END) AS reason,
-       place.place,
-       place.next_attempt_at, place.claimed_by, place.claimed_until,
-       CASE WHEN whole.status IS NOT NULL OR place.place IS NULL THEN greatest(whole.at, worst.at,
-           counts.last_at) END AS settled_at,
+       o.planned_at, o.expires_at,
+       coalesce(whole.status, CASE WHEN place.name IS NOT NULL THEN 'pending' END, worst.status, 'dispatched') AS status,
+       coalesce(whole.reason, CASE WHEN place.name IS NULL THEN worst.reason END) AS reason,
+       place.name AS place, waiting.due_at AS next_attempt_at, leased.owner AS claimed_by, leased.until AS claimed_until,
+       CASE WHEN whole.status IS NOT NULL OR place.name IS NULL
+            THEN greatest(whole.at, worst.at, counts.last_at) END AS settled_at,
        counts.attempts, counts.delivered, counts.unregistered, counts.rejected, counts.retried, counts.unknown,
-           counts.skipped
+       counts.skipped
 FROM postbell.outbox o
 -- an end of the whole notification: the first one stays
-LEFT JOIN LATERAL (SELECT s.status, s.reason, s.at FROM postbell.settlements s WHERE s.notification_id = o.id AND
-    s.route_no IS NULL
-                   ORDER BY s.seq LIMIT 1) whole ON true
--- open work: the queue by key, never the whole of it; leases are few
 LEFT JOIN LATERAL (
-    SELECT p.place, p.next_attempt_at, p.claimed_by, p.claimed_until FROM (
-        SELECT 'lease' AS place, NULL::timestamptz AS next_attempt_at, l.owner AS claimed_by, l.until AS claimed_until
-        FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
-        WHERE u.id = o.id AND pg_catalog.get_bit(l.open, (u.pos - 1)::int) = 1
-        UNION ALL
-        SELECT 'queue', q.due_at, NULL, NULL FROM postbell.queue q WHERE q.notification_id = o.id) p
-    ORDER BY p.place, p.next_attempt_at LIMIT 1) place ON true
+    SELECT s.status, s.reason, s.at FROM postbell.settlements s
+    WHERE s.notification_id = o.id AND s.route_no IS NULL ORDER BY s.seq LIMIT 1) whole ON true
+-- open work: leases are few and taken apart once; the queue is probed by key, never the whole of it
+LEFT JOIN (
+    SELECT DISTINCT ON (u.id) u.id, l.owner, l.until FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
+    WHERE pg_catalog.get_bit(l.open, (u.pos - 1)::int) = 1 ORDER BY u.id, l.until) leased ON leased.id = o.id
+LEFT JOIN LATERAL (
+    SELECT min(q.due_at) AS due_at FROM postbell.queue q WHERE q.notification_id = o.id) waiting ON true
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN leased.id IS NOT NULL THEN 'lease' WHEN waiting.due_at IS NOT NULL THEN 'queue' END AS name) place
 -- the worst of its dispatches
 LEFT JOIN LATERAL (
     SELECT e.status, e.reason, e.at FROM (
-        SELECT s.status, s.reason, s.at FROM postbell.settlements s WHERE s.notification_id = o.id AND
-            s.route_no IS NOT NULL
+        SELECT s.status, s.reason, s.at FROM postbell.settlements s
+        WHERE s.notification_id = o.id AND s.route_no IS NOT NULL
         UNION ALL
         SELECT t.status, CASE WHEN t.outcome <> 0 THEN coalesce(t.reason, postbell.outcome_name(t.outcome)) END, NULL
         FROM postbell.target_ends t WHERE t.notification_id = o.id) e
@@ -87,9 +84,8 @@ LEFT JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE d.outcome <> 7) AS attempts, count(*) FILTER (WHERE d.outcome = 0) AS delivered,
            count(*) FILTER (WHERE d.outcome = 1) AS unregistered, count(*) FILTER (WHERE d.outcome = 2) AS rejected,
-           count(*) FILTER (WHERE d.outcome IN (3, 4, 5)) AS retried, count(*)
-               FILTER (WHERE d.outcome = 6) AS unknown,
-           count(*) FILTER (WHERE d.outcome = 7) AS skipped,
+           count(*) FILTER (WHERE d.outcome IN (3, 4, 5)) AS retried,
+           count(*) FILTER (WHERE d.outcome = 6) AS unknown, count(*) FILTER (WHERE d.outcome = 7) AS skipped,
            max(d.attempted_at + coalesce(d.answer_us, 0) * interval '1 microsecond') AS last_at
     FROM postbell.deliveries d WHERE d.notification_id = o.id) counts;
 
