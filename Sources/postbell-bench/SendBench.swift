@@ -102,26 +102,34 @@ actor SendBench {
         let body = batch.append { $0.append(contentsOf: self.body) }
         for _ in 0..<count {
             made += 1
-            let number = UInt64(made)
+            let number = made
             let path = batch.append { bytes in
-                bytes.append(contentsOf: "/3/device/".utf8)
-                appendHex(number, to: &bytes, digits: 64)
+                bytes.append(contentsOf: Self.pathStart)
+                appendHex(number, to: &bytes, count: 16)
             }
-            let identifier = batch.append { appendUUID(number, to: &$0) }
+            let identifier = batch.append { bytes in
+                bytes.append(contentsOf: Self.identifierStart)
+                appendHex(number, to: &bytes, count: 12)
+            }
             let collapse = batch.append { bytes in
-                bytes.append(contentsOf: "thread-".utf8)
-                appendHex(number, to: &bytes, digits: 16)
+                bytes.append(contentsOf: Self.collapseStart)
+                appendHex(number, to: &bytes, count: 16)
             }
-            let expiration = batch.append { $0.append(contentsOf: "1893456000".utf8) }
+            let expiration = batch.append { $0.append(contentsOf: Self.expiration) }
             var fields = InlineArray<4, HTTPRequestField>(
                 repeating: HTTPRequestField(Self.identifierName, identifier))
             fields[1] = HTTPRequestField(Self.collapseName, collapse)
             fields[2] = HTTPRequestField(Self.expirationName, expiration)
-            batch.add(tag: number, shared: shared, path: path, fields: fields, count: 3, body: body)
+            batch.add(tag: UInt64(number), shared: shared, path: path, fields: fields, count: 3, body: body)
         }
         return batch
     }
 
+    // What is new with each request stands at the end of a value; its beginning need not be made again.
+    private static let pathStart = Array("/3/device/00fc13adff785122b4ad28809a3420982341241421348097".utf8)
+    private static let identifierStart = Array("eabeae54-14a8-11e5-b60b-".utf8)
+    private static let collapseStart = Array("thread-".utf8)
+    private static let expiration = Array("1893456000".utf8)
     private static let identifierName = HTTPFieldName("apns-id")
     private static let collapseName = HTTPFieldName("apns-collapse-id")
     private static let expirationName = HTTPFieldName("apns-expiration")
@@ -132,20 +140,12 @@ actor SendBench {
     }
 }
 
-/// Appends the low digits of `number`, spread by a multiplication so that neighbours look unlike each other.
-private func appendHex(_ number: UInt64, to bytes: inout [UInt8], digits: Int) {
-    var rest = number &* 0x9E37_79B9_7F4A_7C15
-    for index in 0..<digits {
-        if index.isMultiple(of: 16) { rest = (number &+ UInt64(index)) &* 0x9E37_79B9_7F4A_7C15 }
+/// Appends `count` hexadecimal digits that depend on `number`; neighbours look unlike each other.
+private func appendHex(_ number: Int, to bytes: inout [UInt8], count: Int) {
+    var rest = UInt64(number) &* 0x9E37_79B9_7F4A_7C15
+    for _ in 0..<count {
         let digit = UInt8(truncatingIfNeeded: rest & 15)
         bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         rest >>= 4
-    }
-}
-
-private func appendUUID(_ number: UInt64, to bytes: inout [UInt8]) {
-    for (index, digits) in [8, 4, 4, 4, 12].enumerated() {
-        if index > 0 { bytes.append(UInt8(ascii: "-")) }
-        appendHex(number &+ UInt64(index) << 32, to: &bytes, digits: digits)
     }
 }

@@ -154,8 +154,9 @@ final class ClientCore: EndOfTurnHandler {
     }
 
     func turnEnded() {
-        turnIsWanted = false
         deliver()
+        // Only now: what the receiver submits from within is sent below and needs no further turn.
+        turnIsWanted = false
         let now = ContinuousClock.now
         connectIfNeeded(at: now)
         pump(at: now)
