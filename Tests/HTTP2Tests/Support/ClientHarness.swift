@@ -79,7 +79,7 @@ actor ClientHarness {
     private func take(_ batch: HTTPResultBatch) {
         for result in batch.results {
             var body: [UInt8] = []
-            var captured: [String] = []
+            var captured = [String](repeating: "", count: 4)
             if case .success(let response) = result.outcome {
                 body = Array(batch[response.body])
                 captured = (0..<4).map { String(decoding: batch[response.captured[$0]], as: UTF8.self) }
