@@ -45,15 +45,15 @@ struct APNSBody {
             bytes.append(contentsOf: String(badge).utf8)
         }
         // Silence wins over everything that the kind says.
-        if let sound = kind.sound, !dispatch.silent { appendText("sound", sound.utf8) }
+        if let sound = kind.sound, !dispatch.silent { appendText("sound", sound) }
         if kind.usesThread && !dispatch.thread.isEmpty {
             appendText("thread-id", text[Int(dispatch.thread.lowerBound)..<Int(dispatch.thread.upperBound)])
         }
-        if let category = kind.category { appendText("category", category.utf8) }
+        if let category = kind.category { appendText("category", category) }
         if dispatch.silent {
-            appendText("interruption-level", "passive".utf8)
+            appendText("interruption-level", "passive")
         } else if let level = kind.interruptionLevel {
-            appendText("interruption-level", level.utf8)
+            appendText("interruption-level", level)
         }
         if kind.isMutable {
             appendName("mutable-content")
@@ -91,7 +91,14 @@ struct APNSBody {
         append("\"")
     }
 
-    private mutating func appendText(_ name: StaticString, _ value: some Sequence<UInt8>) {
+    private mutating func appendText(_ name: StaticString, _ value: ArraySlice<UInt8>) {
+        appendName(name)
+        append("\"")
+        JSONText.appendEscaped(value, to: &bytes)
+        append("\"")
+    }
+
+    private mutating func appendText(_ name: StaticString, _ value: String) {
         appendName(name)
         append("\"")
         JSONText.appendEscaped(value, to: &bytes)
@@ -108,7 +115,7 @@ struct APNSBody {
     private mutating func appendName(_ name: String) {
         appendComma()
         append("\"")
-        JSONText.appendEscaped(name.utf8, to: &bytes)
+        JSONText.appendEscaped(name, to: &bytes)
         append("\":")
     }
 

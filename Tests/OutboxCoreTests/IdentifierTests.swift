@@ -4,9 +4,9 @@ import Testing
 @Suite struct IdentifierTests {
     @Test func printsTheCanonicalFormAndReadsItInEitherCase() throws {
         let text = "0192f3a4-b5c6-7d8e-9fa0-b1c2d3e4f506"
-        let identifier = try #require(Identifier(text.utf8))
+        let identifier = try #require(Identifier(text))
         #expect(identifier.description == text)
-        #expect(Identifier(text.uppercased().utf8) == identifier)
+        #expect(Identifier(text.uppercased()) == identifier)
     }
 
     @Test(arguments: [
@@ -14,7 +14,7 @@ import Testing
         "0192f3a4-b5c6-7d8e-9fa0-b1c2d3e4f50g", "0192f3a4-b5c6-7d8e-9fa0-b1c2d3e4f5-6",
     ])
     func refusesEverythingElse(text: String) {
-        #expect(Identifier(text.utf8) == nil)
+        #expect(Identifier(text) == nil)
     }
 
     @Test func versionsAndVariantsAreThoseOfTheStandard() {

@@ -57,21 +57,26 @@ package struct Identifier: Hashable, Sendable, Comparable, CustomStringConvertib
     }
 
     /// Reads the canonical form, in either case (Apple answers in upper case); nil for anything else.
-    package init?(_ text: some Collection<UInt8>) {
+    package init?(_ text: String) {
+        self.init(Array(text.utf8)[...])
+    }
+
+    /// Reads the canonical form from a buffer. Not generic: it is called once per push, and across modules a generic
+    /// initialiser costs forty times as much.
+    package init?(_ text: ArraySlice<UInt8>) {
         guard text.count == 36 else { return nil }
-        var halves: (UInt64, UInt64) = (0, 0)
-        var digits = 0
-        for (index, byte) in text.enumerated() {
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        for index in 0..<36 {
+            let byte = text[text.startIndex + index]
             if index == 8 || index == 13 || index == 18 || index == 23 {
                 guard byte == UInt8(ascii: "-") else { return nil }
                 continue
             }
             guard let value = Self.value(of: byte) else { return nil }
-            if digits < 16 { halves.0 = halves.0 << 4 | value } else { halves.1 = halves.1 << 4 | value }
-            digits += 1
+            if index < 18 { high = high << 4 | value } else { low = low << 4 | value }
         }
-        guard digits == 32 else { return nil }
-        self.init(high: halves.0, low: halves.1)
+        self.init(high: high, low: low)
     }
 
     private static func value(of digit: UInt8) -> UInt64? {

@@ -57,7 +57,11 @@ struct JSONScanner {
     }
 
     private mutating func skipSpace() {
-        while position < end, [0x20, 0x09, 0x0A, 0x0D].contains(text[position]) { position += 1 }
+        while position < end, Self.isSpace(text[position]) { position += 1 }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
     mutating func peek() -> UInt8? {
@@ -116,10 +120,13 @@ struct JSONScanner {
         return nil
     }
 
+    private static func endsScalar(_ byte: UInt8) -> Bool {
+        isSpace(byte) || byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]")
+    }
+
     private mutating func scalar() -> Range<Int>? {
         let start = position
-        let ends: [UInt8] = [0x20, 0x09, 0x0A, 0x0D, UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: "]")]
-        while position < end, !ends.contains(text[position]) { position += 1 }
+        while position < end, !Self.endsScalar(text[position]) { position += 1 }
         return position > start ? start..<position : nil
     }
 }
