@@ -217,7 +217,9 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
     SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
     wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
-        define_kind.presentation, define_kind.payload, compiled, define_kind.content, define_kind.apps,
+        define_kind.presentation, define_kind.payload, compiled,
+        ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
+        define_kind.content, define_kind.apps,
         define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type, define_kind.grace,
         define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
         define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
@@ -539,8 +541,7 @@ CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
     AS $_$
 DECLARE
     reading  timestamptz := clock_timestamp();
-    kind     postbell.kinds;
-    accepts  boolean;
+    kind     record;                                             -- the kind, the switch and the tenant
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
        OR NOT coalesce(postbell.is_name(NEW.subject), true) OR NOT coalesce(postbell.is_name(NEW.thread), true)
@@ -548,13 +549,15 @@ BEGIN
         PERFORM postbell.refuse('notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
-    SELECT k.* INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
+    SELECT k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
+           (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
+           (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
+        INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
         PERFORM postbell.refuse('notification.unknown_kind', 'kind "'
             || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END || '" is not in the catalog');
     END IF;
-    SELECT s.value = 'on' INTO accepts FROM postbell.settings s WHERE s.name = 'enqueue';
-    IF NOT kind.enabled OR NOT accepts THEN
+    IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
@@ -573,7 +576,7 @@ BEGIN
     NEW.planned_at := greatest(coalesce(NEW.not_before, reading + kind.grace), reading);
     NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
     NEW.kind_no := kind.kind_no;
-    NEW.tenant_no := postbell.tenant_number(NEW.tenant_id);
+    NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(NEW.collapse_key,
@@ -622,7 +625,7 @@ DECLARE
     woken smallint[];
 BEGIN
     SELECT k.name, f.code, f.key INTO bad FROM new_rows n JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys) f
+        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
         WHERE f.code IS NOT NULL LIMIT 1;
     IF FOUND THEN
         PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
@@ -658,7 +661,7 @@ $$;
 
 ALTER FUNCTION postbell.outcome_name(code smallint) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text) RETURNS record
+CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text) RETURNS record
     LANGUAGE plpgsql IMMUTABLE
     AS $_$
 DECLARE
@@ -713,15 +716,14 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    SELECT k.key INTO key FROM jsonb_each(keys) k WHERE (k.value ->> 'required')::boolean AND k.key <> ALL (seen)
-        ORDER BY k.key LIMIT 1;
-    IF FOUND THEN
+    IF NOT required <@ seen THEN
         code := 'notification.payload_key';
+        SELECT min(r) INTO key FROM unnest(required) r WHERE r <> ALL (seen);
     END IF;
 END
 $_$;
 
-ALTER FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.payload_type(declared text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE STRICT
@@ -1208,6 +1210,7 @@ CREATE TABLE postbell.kinds (
     presentation text NOT NULL,
     payload jsonb NOT NULL,
     payload_keys jsonb NOT NULL,
+    required_keys text[] NOT NULL,
     content jsonb NOT NULL,
     apps text[],
     producers name[],
@@ -1883,7 +1886,7 @@ REVOKE ALL ON FUNCTION postbell.outcome_name(code smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_reader;
 
-REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
 

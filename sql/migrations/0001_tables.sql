@@ -105,6 +105,7 @@ CREATE TABLE postbell.kinds (
     presentation       text        NOT NULL,
     payload            jsonb       NOT NULL,      -- as declared: key to type, '!' required, '?' optional
     payload_keys       jsonb       NOT NULL,      -- the same, taken apart for the insert trigger
+    required_keys      text[]      NOT NULL,
     content            jsonb       NOT NULL,      -- template texts, container key
     apps               text[],                    -- null: every app
     producers          name[],                    -- null: every producer; else only members of one of these roles

@@ -150,7 +150,9 @@ END
 $$;
 
 -- First fault of a payload against its kind: a code and the key, never a value. Both null when there is none.
-CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, OUT code text, OUT key text)
+CREATE FUNCTION postbell.payload_fault(
+    payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text
+)
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     parsed json;
@@ -204,10 +206,9 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    SELECT k.key INTO key FROM jsonb_each(keys) k WHERE (k.value ->> 'required')::boolean AND k.key <> ALL (seen)
-        ORDER BY k.key LIMIT 1;
-    IF FOUND THEN
+    IF NOT required <@ seen THEN
         code := 'notification.payload_key';
+        SELECT min(r) INTO key FROM unnest(required) r WHERE r <> ALL (seen);
     END IF;
 END
 $$;
@@ -343,7 +344,9 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
     SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
     wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
-        define_kind.presentation, define_kind.payload, compiled, define_kind.content, define_kind.apps,
+        define_kind.presentation, define_kind.payload, compiled,
+        ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
+        define_kind.content, define_kind.apps,
         define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type, define_kind.grace,
         define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
         define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,

@@ -5,7 +5,7 @@ extension Migration {
     /// 0001_tables.sql
     static let tables0001 = Migration(
         version: 1, name: "tables",
-        checksum: "ef4990f439d17d388e5866ae479b15f71732d3f646da7f43ef67c6ecbba9348f",
+        checksum: "e56c1c4ac0cd56c189b296f3eb7ffddc5097c938e113013a6c9117a9010361b8",
         sql: #"""
 -- Postbell 0001: roles, schema, tables and their indexes.
 --
@@ -114,6 +114,7 @@ CREATE TABLE postbell.kinds (
     presentation       text        NOT NULL,
     payload            jsonb       NOT NULL,      -- as declared: key to type, '!' required, '?' optional
     payload_keys       jsonb       NOT NULL,      -- the same, taken apart for the insert trigger
+    required_keys      text[]      NOT NULL,
     content            jsonb       NOT NULL,      -- template texts, container key
     apps               text[],                    -- null: every app
     producers          name[],                    -- null: every producer; else only members of one of these roles

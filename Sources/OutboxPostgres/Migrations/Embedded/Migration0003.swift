@@ -5,7 +5,7 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "ad0a586f3ffca30b38d51f355b770fe3c05247190e01ebf34846b8223fc03f03",
+        checksum: "49268aef1510db5696c70d14b34297267967c0a55313558eef22a58c5e2ac3c2",
         sql: #"""
 -- Postbell 0003: the producer's side of the outbox, and the wake-up.
 --
@@ -44,8 +44,7 @@ CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     reading  timestamptz := clock_timestamp();
-    kind     postbell.kinds;
-    accepts  boolean;
+    kind     record;                                             -- the kind, the switch and the tenant
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
        OR NOT coalesce(postbell.is_name(NEW.subject), true) OR NOT coalesce(postbell.is_name(NEW.thread), true)
@@ -53,13 +52,15 @@ BEGIN
         PERFORM postbell.refuse('notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
-    SELECT k.* INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
+    SELECT k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
+           (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
+           (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
+        INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
         PERFORM postbell.refuse('notification.unknown_kind', 'kind "'
             || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END || '" is not in the catalog');
     END IF;
-    SELECT s.value = 'on' INTO accepts FROM postbell.settings s WHERE s.name = 'enqueue';
-    IF NOT kind.enabled OR NOT accepts THEN
+    IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
@@ -78,7 +79,7 @@ BEGIN
     NEW.planned_at := greatest(coalesce(NEW.not_before, reading + kind.grace), reading);
     NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
     NEW.kind_no := kind.kind_no;
-    NEW.tenant_no := postbell.tenant_number(NEW.tenant_id);
+    NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(NEW.collapse_key,
@@ -124,7 +125,7 @@ DECLARE
     woken smallint[];
 BEGIN
     SELECT k.name, f.code, f.key INTO bad FROM new_rows n JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys) f
+        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
         WHERE f.code IS NOT NULL LIMIT 1;
     IF FOUND THEN
         PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
