@@ -188,36 +188,3 @@ package struct DispatchState: Sendable {
         batches.reduce(0) { $0 + ($1?.unsettledRows ?? 0) }
     }
 }
-
-/// What an operator has to know about a lane.
-package enum LaneAlarm: Equatable, Sendable {
-    /// The lane pauses because its configuration is wrong.
-    case paused(lane: Int, status: Int16, reason: String)
-    /// The lane's access token is to be replaced.
-    case replaceToken(lane: Int)
-    /// The lane's connection is bad.
-    case reconnect(lane: Int)
-}
-
-/// The name of a target in flight: the slot of its lease and its index there, as the transport's tag.
-package struct AttemptTag: Equatable, Sendable {
-    /// The slot of the lease.
-    package let slot: Int
-    /// The target's index in the claimed batch.
-    package let target: Int
-
-    /// The tag of one target.
-    package init(slot: Int, target: Int) {
-        self.slot = slot
-        self.target = target
-    }
-
-    /// The tag that a transport brought back.
-    package init(number: UInt64) {
-        slot = Int(number >> 32)
-        target = Int(number & 0xFFFF_FFFF)
-    }
-
-    /// The tag as the transport carries it.
-    package var number: UInt64 { UInt64(slot) << 32 | UInt64(target) }
-}
