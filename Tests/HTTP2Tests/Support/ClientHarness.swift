@@ -1,7 +1,6 @@
 import EventLoop
 import Foundation
 import HTTP2
-import Synchronization
 
 /// A result with its bytes, as tests look at it.
 struct Ended: Sendable {
@@ -207,10 +206,10 @@ final class Turnstile: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let state: Mutex<State>
+    private let state: Guarded<State>
 
     init(places: Int) {
-        state = Mutex(State(free: places))
+        state = Guarded(State(free: places))
     }
 
     func enter() async {

@@ -1,6 +1,6 @@
 import COpenSSL
+import EventLoop
 import Foundation
-import Synchronization
 
 /// How a scripted server greets in TLS.
 struct ServerTLS: Sendable {
@@ -27,7 +27,7 @@ final class ScriptedServer: Sendable {
     private let listener: Int32
     private let tls: ServerTLS
     private let script: Script
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Listens on a free loopback port and runs `script` for each connection, which finds its number in it.
     init(_ tls: ServerTLS = ServerTLS(), _ script: @escaping Script) throws {
