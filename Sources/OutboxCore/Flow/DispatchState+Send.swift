@@ -2,6 +2,12 @@ extension DispatchState {
     /// The next step of a lane: it sends while its transport has room, oldest lease first, and only what cannot outlive
     /// its lease and was checked lately.
     package mutating func nextStep(ofLane lane: Int, now: ContinuousClock.Instant) -> SendStep {
+        guard !isDraining, lanes[lane].isOpen(at: now) else {
+            // Nothing waits on lease for a lane that cannot send: somebody else may be able to, or a deadline may pass.
+            let opensAt = isDraining ? nil : lanes[lane].opensAt(after: now)
+            releaseUnsent(ofLane: lane, after: opensAt.map { now.duration(to: $0) } ?? .zero, at: now)
+            return .none
+        }
         while let slot = sending[lane].first(where: { batches[$0]?.isChecking == false }) {
             guard batches[slot]?.unsent.isEmpty == false else {
                 sending[lane].removeAll { $0 == slot }
@@ -12,7 +18,7 @@ extension DispatchState {
                 releaseUnsent(slot: slot, after: .zero, at: now)
                 continue
             }
-            guard lanes[lane].capacity > 0, lanes[lane].isOpen(at: now) else { return .none }
+            guard lanes[lane].capacity > 0 else { return .none }
             if checkIsTooOld(slot, now: now) {
                 batches[slot]?.checkBegan()
                 return .check(slot: slot, targets: batches[slot]?.unsent ?? [])
@@ -32,7 +38,7 @@ extension DispatchState {
 
     private func checkIsTooOld(_ slot: Int, now: ContinuousClock.Instant) -> Bool {
         guard let batch = batches[slot] else { return false }
-        return batch.checkedAt.duration(to: now) > settings.recheckAfter
+        return now > batch.checkHoldsUntil
     }
 
     /// Whether the deadline of a target's notification still lies ahead of `time`.
@@ -53,7 +59,7 @@ extension DispatchState {
         slot: Int, reasons: [SettlementReason?]?, askedAt: ContinuousClock.Instant, now: ContinuousClock.Instant
     ) {
         guard batches[slot] != nil else { return }
-        batches[slot]?.checkEnded(askedAt: reasons == nil ? nil : askedAt)
+        batches[slot]?.checkEnded(askedAt: reasons == nil ? nil : askedAt, at: now)
         guard let reasons, !isDraining else {
             // Nothing is let through unchecked: the rows wait in the queue until the database answers again.
             releaseUnsent(slot: slot, after: reasons == nil ? settings.recheckAfter : .zero, at: now)

@@ -9,8 +9,8 @@ package struct LeasedBatch: Sendable {
     package private(set) var leaseEnds: ContinuousClock.Instant
     /// When the lease is to be renewed: a third of its length after it was last extended.
     package private(set) var renewAt: ContinuousClock.Instant
-    /// From when the last check of the unsent rows counts: before its statement was sent.
-    package private(set) var checkedAt: ContinuousClock.Instant
+    /// Until when the last check of the unsent rows counts, from before its statement was sent.
+    package private(set) var checkHoldsUntil: ContinuousClock.Instant
     /// Whether a re-check is under way.
     package private(set) var isChecking = false
     /// Targets that were not taken for sending, oldest claim first.
@@ -29,6 +29,7 @@ package struct LeasedBatch: Sendable {
     private var positionOfTarget: [Int32]
     private let targetsPerRow: Int
     private let leaseLength: Duration
+    private let recheckAfter: Duration
 
     /// A lease that was claimed by a statement sent at `askedAt`.
     init(_ claimed: ClaimedBatch, lane: Int, askedAt: ContinuousClock.Instant, settings: DispatchSettings) {
@@ -37,7 +38,8 @@ package struct LeasedBatch: Sendable {
         leaseLength = settings.lease
         leaseEnds = askedAt + settings.lease
         renewAt = askedAt + settings.lease / 3
-        checkedAt = askedAt
+        recheckAfter = settings.recheckAfter
+        checkHoldsUntil = askedAt + settings.recheckAfter
         targetsPerRow = settings.targetsPerClaim
         pending = Settlement(
             batch: claimed.identifier, route: claimed.route, positions: claimed.dispatches.count)
@@ -88,10 +90,14 @@ package struct LeasedBatch: Sendable {
         isChecking = true
     }
 
+    /// What a check has let through may be sent for so long after its answer, however long the answer took: a database
+    /// slower than the age of a check would else be asked again and again, and nothing ever sent.
+    private static let checkGrace = Duration.milliseconds(50)
+
     /// The re-check that was sent at `askedAt` is answered, or failed (`askedAt` nil: the old check counts on).
-    mutating func checkEnded(askedAt: ContinuousClock.Instant?) {
+    mutating func checkEnded(askedAt: ContinuousClock.Instant?, at now: ContinuousClock.Instant) {
         isChecking = false
-        if let askedAt { checkedAt = askedAt }
+        if let askedAt { checkHoldsUntil = max(askedAt + recheckAfter, now + Self.checkGrace) }
     }
 
     // MARK: Results
@@ -118,8 +124,9 @@ package struct LeasedBatch: Sendable {
     }
 
     private mutating func afterAccounting(_ position: Int, at now: ContinuousClock.Instant) {
-        pendingSince = pendingSince ?? now
         if progress[position].remaining == 0 { leave(position, at: now) }
+        // A target that goes back is written with its row, when that leaves: until then there may be nothing to flush.
+        if !pending.isEmpty { pendingSince = pendingSince ?? now }
     }
 
     private mutating func leave(_ index: Int, at now: ContinuousClock.Instant) {
