@@ -68,10 +68,11 @@ import Testing
 
     @Test func urgentGoesFirstAndBulkKeepsItsShare() {
         let shares = [(0, 1), (0, 2), (1, 1)].map { Share(urgency: Int16($0.0), tenant: Int32($0.1)) }
-        let rows = FairShare.divide(10, among: shares, bulkShare: 20).map(\.rows)
+        let rows = FairShare.divide(10, among: shares, bulkShare: 20, draw: 0.5).map(\.rows)
         #expect(rows == [4, 4, 2])
-        #expect(FairShare.divide(10, among: Array(shares.prefix(2)), bulkShare: 20).map(\.rows) == [5, 5])
-        #expect(FairShare.divide(1, among: shares, bulkShare: 20).map(\.rows) == [1])
+        #expect(FairShare.divide(10, among: Array(shares.prefix(2)), bulkShare: 20, draw: 0.5).map(\.rows) == [5, 5])
+        #expect(FairShare.divide(1, among: shares, bulkShare: 20, draw: 0.2).map(\.share) == [shares[0]])
+        #expect(FairShare.divide(1, among: shares, bulkShare: 20, draw: 0.19).map(\.share) == [shares[2]])
     }
 
     @Test func creditsAlwaysSumToTheClaim() {
@@ -80,7 +81,8 @@ import Testing
             let count = 1 + Int(random.next() % 20)
             let shares = (0..<count).map { Share(urgency: Int16(random.next() % 2), tenant: Int32($0)) }
             let rows = 1 + Int(random.next() % 1000)
-            let credits = FairShare.divide(rows, among: shares, bulkShare: Int(random.next() % 91))
+            let credits = FairShare.divide(
+                rows, among: shares, bulkShare: Int(random.next() % 91), draw: random.fraction())
             #expect(credits.reduce(0) { $0 + $1.rows } == rows)
             #expect(credits.allSatisfy { $0.rows > 0 })
         }

@@ -86,7 +86,9 @@ package struct DispatchState: Sendable {
         let (route, crashClass, lane) = groups[routeTurn % groups.count]
         let rows = min(demand(ofLane: lane), settings.batch, crashClass.batchLimit)
         let shares = due.filter { $0.route == route && $0.crashClass == crashClass }.map(\.share)
-        let credits = FairShare.divide(rows, among: rotated(shares), bulkShare: settings.bulkShare).map {
+        let parts = FairShare.divide(
+            rows, among: rotated(shares), bulkShare: settings.bulkShare, draw: random.fraction())
+        let credits = parts.map {
             ShareCredit(
                 share: $0.share, rows: $0.rows,
                 mark: marks.mark(route: route, crashClass: crashClass, share: $0.share, at: now))
@@ -97,10 +99,11 @@ package struct DispatchState: Sendable {
         return (request, lane)
     }
 
-    /// Shares in a different order each time, so that a remainder does not always go to the same tenant.
-    private func rotated(_ shares: [Share]) -> [Share] {
+    /// Shares beginning at a drawn one, so that a remainder does not always go to the same tenant. Counted turns would
+    /// fall into step with those of the routes.
+    private mutating func rotated(_ shares: [Share]) -> [Share] {
         guard shares.count > 1 else { return shares }
-        let turn = routeTurn % shares.count
+        let turn = Int(random.next() % UInt64(shares.count))
         return Array(shares[turn...] + shares[..<turn])
     }
 
@@ -144,7 +147,9 @@ package struct DispatchState: Sendable {
     ) -> Int? {
         var last: [Share: LowWaterMark] = [:]
         for dispatch in batch?.dispatches ?? [] {
-            last[dispatch.share] = LowWaterMark(dueAt: dispatch.dueAt, notification: dispatch.notification)
+            // The answer is in no order.
+            let mark = LowWaterMark(dueAt: dispatch.dueAt, notification: dispatch.notification)
+            last[dispatch.share] = max(last[dispatch.share] ?? mark, mark)
         }
         marks.claimed(request, last: last, cost: askedAt.duration(to: now), at: now)
         guard let batch else { return nil }

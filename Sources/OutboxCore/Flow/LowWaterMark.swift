@@ -1,5 +1,5 @@
 /// How far a claim has read a share: rows before it were taken, so the next claim starts behind the dead entries.
-package struct LowWaterMark: Equatable, Sendable {
+package struct LowWaterMark: Comparable, Sendable {
     /// Due instant of the last row taken.
     package let dueAt: Timestamp
     /// Its notification, which breaks ties.
@@ -9,6 +9,10 @@ package struct LowWaterMark: Equatable, Sendable {
     package init(dueAt: Timestamp, notification: Identifier) {
         self.dueAt = dueAt
         self.notification = notification
+    }
+
+    package static func < (left: LowWaterMark, right: LowWaterMark) -> Bool {
+        left.dueAt == right.dueAt ? left.notification < right.notification : left.dueAt < right.dueAt
     }
 
     /// Before every row: a full scan of the share.
