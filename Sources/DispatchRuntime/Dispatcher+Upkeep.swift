@@ -47,6 +47,8 @@ extension Dispatcher {
             lostClaims = Array(lostClaims.suffix(5))
             if rows > 0 { state.recovered() }
         }
+        // Renewed first, or known to be lost; see `holdsLapsedLease`.
+        guard !state.holdsLapsedLease(at: .now) else { return }
         let report = try await store.recover(
             healthySince: healthySince, limit: 10, maxCrashes: settings.maxCrashes)
         guard report.leases > 0 else { return }
@@ -72,7 +74,7 @@ extension Dispatcher {
     }
 
     /// Does one piece of upkeep; a failure is told and left to the next turn.
-    private func attempt(_ work: () async throws(StoreError) -> Void) async {
+    func attempt(_ work: () async throws(StoreError) -> Void) async {
         do {
             try await work()
         } catch {

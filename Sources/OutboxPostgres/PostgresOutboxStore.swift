@@ -210,7 +210,7 @@ package actor PostgresOutboxStore: OutboxStore {
     ) async throws(StoreError) -> RecoveryReport {
         let command = RecoverStatement.command(
             healthySince: healthySince, limit: limit, maxCrashes: maxCrashes, worker: worker)
-        return try await ask(results, command, RecoverStatement.report)
+        return try await ask(results, command, within: Self.recoveryLimit, RecoverStatement.report)
     }
 
     package func resolveUnrouted(limit: Int) async throws(StoreError) -> Int {
@@ -234,6 +234,10 @@ package actor PostgresOutboxStore: OutboxStore {
         try await ask(results, PartitionStatement.command(daysAhead: 3, lockTimeout: "200ms")) { _ in }
     }
 
+    /// How long a recovery may wait for a connection and run. One that waits out an outage would meet leases of this
+    /// very worker that it had no chance to renew, before their results are written.
+    private static let recoveryLimit = Duration.seconds(10)
+
     // MARK: Asking
 
     private static func count(_ result: PostgresResult) throws(PostgresError) -> Int {
@@ -241,11 +245,12 @@ package actor PostgresOutboxStore: OutboxStore {
     }
 
     private func ask<Answer: Sendable>(
-        _ session: PostgresSession, _ command: PostgresCommand,
+        _ session: PostgresSession, _ command: PostgresCommand, within limit: Duration? = nil,
         _ read: (PostgresResult) throws(PostgresError) -> Answer
     ) async throws(StoreError) -> Answer {
         do {
-            return try read(try await session.query(command.statement, command.parameters))
+            let deadline = limit.map { ContinuousClock.now + $0 }
+            return try read(try await session.query(command.statement, command.parameters, deadline: deadline))
         } catch {
             throw StoreError(error)
         }

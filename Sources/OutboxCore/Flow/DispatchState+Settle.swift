@@ -140,6 +140,12 @@ extension DispatchState {
         batches.lazy.compactMap { batch in batch?.isLost == false ? batch?.renewAt : nil }.min()
     }
 
+    /// Whether a lease has run out by our clock and may still be ours: the database was away, and what has been sent is
+    /// not written yet. Recovering it now would send it again.
+    package func holdsLapsedLease(at now: ContinuousClock.Instant) -> Bool {
+        batches.contains { batch in batch.map { !$0.isLost && $0.leaseEnds <= now } ?? false }
+    }
+
     /// A renewal sent at `askedAt` is answered: what was asked for and not extended is no longer ours.
     package mutating func renewed(
         _ asked: [Identifier], extended: [Identifier], askedAt: ContinuousClock.Instant
