@@ -17,20 +17,25 @@ extension Dispatcher {
                 let work = try await findWork(known, isAwake: wake.isAwake)
                 known = nil
                 failures = 0
-                if let claim = state.planClaim(work, now: .now) {
-                    // A full claim says that there is more where it came from: no need to look again.
-                    let wasFull = try await self.claim(claim.request, lane: claim.lane)
-                    if wasFull { known = work }
-                    wake.foundWork()
-                } else {
+                let claim = state.planClaim(work, now: .now)
+                var rows = 0
+                if let claim { rows = try await self.claim(claim.request, lane: claim.lane) }
+                guard let claim, rows > 0 else {
+                    // What waits may be locked by somebody, for as long as they please: no reason to ask in a circle.
                     try await rest(&wake, after: work)
+                    continue
                 }
+                wake.foundWork()
+                // A full claim says that there is more where it came from: no need to look again.
+                if rows >= claim.request.credits.reduce(0, { $0 + $1.rows }) { known = work }
             } catch {
                 known = nil
                 await storeFailed(error, attempt: failures)
                 failures += 1
             }
         }
+        isClaiming = false
+        settleSignal.ring()
         await letGo()
     }
 
@@ -78,8 +83,8 @@ extension Dispatcher {
         }
     }
 
-    /// One claim; answers whether it took all it asked for.
-    private func claim(_ request: ClaimRequest, lane: Int) async throws(StoreError) -> Bool {
+    /// One claim; answers how many rows it took.
+    private func claim(_ request: ClaimRequest, lane: Int) async throws(StoreError) -> Int {
         let askedAt = ContinuousClock.now
         let batch: ClaimedBatch?
         do {
@@ -91,12 +96,15 @@ extension Dispatcher {
         }
         storeAnswered(at: batch?.claimedAt)
         state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: .now)
-        guard let batch else { return false }
+        guard let batch else { return 0 }
         observer.claimed(
             batch: batch.identifier, route: batch.route, rows: batch.dispatches.count, targets: batch.targets.count)
-        if batch.dispatches.contains(where: { kinds[$0.kind] == nil }) { try await loadKinds() }
+        if batch.dispatches.contains(where: { $0.verdict == .send && kinds[$0.kind] == nil }) {
+            // Without its kind a row goes back; the others must not wait for that.
+            await attempt { () async throws(StoreError) in try await self.loadKinds() }
+        }
         pump(lane)
-        return batch.dispatches.count >= request.credits.reduce(0) { $0 + $1.rows }
+        return batch.dispatches.count
     }
 
     func loadKinds() async throws(StoreError) {

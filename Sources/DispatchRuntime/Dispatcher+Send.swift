@@ -30,7 +30,16 @@ extension Dispatcher {
             let tag = AttemptTag(slot: slot, target: Int(target))
             if state.isInTime(tag, at: time) { inTime.append(target) } else { state.expired(tag, now: now) }
         }
-        guard let leased = state.batch(slot), let route = routes[leased.claimed.route] else { return }
+        guard let leased = state.batch(slot) else { return }
+        guard let route = routes[leased.claimed.route] else {
+            // The registry no longer has it: whoever serves it next, these go back.
+            for target in inTime {
+                end(
+                    AttemptTag(slot: slot, target: Int(target)), .fault(.notSent(reason: "no_route")),
+                    attemptedAt: time, answeredAt: nil, now: now)
+            }
+            return
+        }
         let sent = lanes[lane].send(
             inTime, slot: slot, of: leased, kinds: kinds, route: route, now: time, wallClock: wallClock())
         for refusal in sent.refusals {
@@ -134,6 +143,7 @@ extension Dispatcher {
             let wasUp = state.lanes[lane].isConnected
             state.updateLane(lane) { $0.disconnected(retryAt: retryAt) }
             if wasUp { observer.laneDown(name, reason: error.description, until: now.duration(to: retryAt)) }
+            pump(lane)
         }
     }
 

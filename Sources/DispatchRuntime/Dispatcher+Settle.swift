@@ -8,7 +8,7 @@ extension Dispatcher {
             let flushes = state.takeFlushes(now: now, force: state.isDraining)
             for flush in flushes { await write(flush.settlement, slot: flush.slot) }
             await applyEffects()
-            if state.isDraining && (state.isIdle || hasGivenUp(at: .now)) { break }
+            if state.isDraining && (state.isIdle && !isClaiming || hasGivenUp(at: .now)) { break }
             if flushes.isEmpty { await waitForResults() }
         }
         isFinished = true

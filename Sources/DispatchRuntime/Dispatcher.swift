@@ -34,6 +34,8 @@ package actor Dispatcher {
     var storeIsDown = false
     /// When what is left is given up; nil while the worker runs.
     var abortsAt: ContinuousClock.Instant?
+    /// Whether a claim may still be answered: its rows would have to be settled.
+    var isClaiming = true
     /// Whether claims and flushes have ended for good.
     var isFinished = false
     /// Targets that went back unsent while stopping.
