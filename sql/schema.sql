@@ -14,67 +14,127 @@ CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '
     SET enable_bitmapscan TO 'on'
     SET enable_nestloop TO 'on'
     AS $$
-    WITH place AS MATERIALIZED (SELECT * FROM postbell.places),
-    recent AS MATERIALIZED (SELECT o.id, o.routes FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
+    WITH place AS MATERIALIZED (
+        SELECT * FROM postbell.places
+    ),
+    recent AS MATERIALIZED (
+        SELECT o.id, o.routes FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)
+    ),
     -- a minute of slack: the worker's ids follow the database's clock, not exactly
-    sent AS MATERIALIZED (SELECT d.* FROM postbell.deliveries d
-        WHERE d.id >= postbell.uuid_floor(since - interval '1 minute'))
-    SELECT 'two_places', p.notification_id, 'route ' || p.route_no || ': ' || string_agg(p.place || coalesce(' ' ||
-        p.batch, ''), ', ')
-        FROM place p GROUP BY p.notification_id, p.route_no HAVING count(*) > 1
-    UNION ALL SELECT 'orphan', p.notification_id, p.place || ' without its notification'
-        FROM place p WHERE NOT EXISTS (SELECT 1 FROM postbell.outbox o WHERE o.id = p.notification_id)
+    sent AS MATERIALIZED (
+        SELECT d.* FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')
+    )
+    SELECT
+        'two_places', p.notification_id,
+        'route ' || p.route_no || ': ' || string_agg(p.place || coalesce(' ' || p.batch, ''), ', ')
+    FROM place p
+    GROUP BY p.notification_id, p.route_no
+    HAVING count(*) > 1
+
+    UNION ALL
+    SELECT 'orphan', p.notification_id, p.place || ' without its notification'
+    FROM place p
+    WHERE NOT EXISTS (SELECT 1 FROM postbell.outbox o WHERE o.id = p.notification_id)
+
     -- nothing at all is left of it
-    UNION ALL SELECT 'lost', r.id, 'no place, no final ledger row, no settlement'
-        FROM recent r
-        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = r.id)
-          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s WHERE s.notification_id = r.id)
-          AND NOT EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = r.id AND d.final)
+    UNION ALL
+    SELECT 'lost', r.id, 'no place, no final ledger row, no settlement'
+    FROM recent r
+    WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = r.id)
+        AND NOT EXISTS (SELECT 1 FROM postbell.settlements s WHERE s.notification_id = r.id)
+        AND NOT EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = r.id AND d.final)
+
     -- one of the routes it was queued for is gone without an end
-    UNION ALL SELECT 'lost_route', x.id, 'route ' || x.route_no || ': no place, no final ledger row, no settlement'
-        FROM (SELECT r.id, u.route_no FROM recent r CROSS JOIN LATERAL unnest(r.routes) u(route_no)
-            WHERE u.route_no <> 0) x
-        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.id AND p.route_no = x.route_no)
-          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s WHERE s.notification_id = x.id AND
-              coalesce(s.route_no, x.route_no) = x.route_no)
-          AND NOT EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = x.id AND d.route_no = x.route_no AND d.final)
+    UNION ALL
+    SELECT 'lost_route', x.id, 'route ' || x.route_no || ': no place, no final ledger row, no settlement'
+    FROM (
+        SELECT r.id, u.route_no
+        FROM recent r
+        CROSS JOIN LATERAL unnest(r.routes) u(route_no)
+        WHERE u.route_no <> 0
+    ) x
+    WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.id AND p.route_no = x.route_no)
+        AND NOT EXISTS (
+            SELECT 1 FROM postbell.settlements s
+            WHERE s.notification_id = x.id AND coalesce(s.route_no, x.route_no) = x.route_no)
+        AND NOT EXISTS (
+            SELECT 1 FROM sent d
+            WHERE d.notification_id = x.id AND d.route_no = x.route_no AND d.final)
+
     -- it was tried, and then nobody went on
-    UNION ALL SELECT 'unfinished', x.notification_id, 'route ' || x.route_no ||
-        ': ledger rows, none final, no place, no settlement'
-        FROM (SELECT d.notification_id, d.route_no FROM sent d GROUP BY 1, 2 HAVING NOT bool_or(d.final)) x
-        WHERE NOT EXISTS (SELECT 1 FROM place p WHERE p.notification_id = x.notification_id AND
-            p.route_no = x.route_no)
-          AND NOT EXISTS (SELECT 1 FROM postbell.settlements s
-                          WHERE s.notification_id = x.notification_id AND coalesce(s.route_no,
-                              x.route_no) = x.route_no)
+    UNION ALL
+    SELECT
+        'unfinished', x.notification_id,
+        'route ' || x.route_no || ': ledger rows, none final, no place, no settlement'
+    FROM (
+        SELECT d.notification_id, d.route_no
+        FROM sent d
+        GROUP BY 1, 2
+        HAVING NOT bool_or(d.final)
+    ) x
+    WHERE NOT EXISTS (
+            SELECT 1 FROM place p
+            WHERE p.notification_id = x.notification_id AND p.route_no = x.route_no)
+        AND NOT EXISTS (
+            SELECT 1 FROM postbell.settlements s
+            WHERE s.notification_id = x.notification_id AND coalesce(s.route_no, x.route_no) = x.route_no)
+
     -- a fresh row with a history would be sent again to devices that are done
-    UNION ALL SELECT 'history_forgotten', q.notification_id, 'route ' || q.route_no ||
-        ': not prior, but the ledger has rows'
-        FROM postbell.queue q WHERE NOT q.prior
-          AND EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = q.notification_id AND d.route_no = q.route_no)
-    UNION ALL SELECT 'lease_shape', NULL, 'batch ' || l.batch
-        FROM postbell.leases l
-        WHERE length(l.open) <> cardinality(l.ids) OR cardinality(l.tenants) <> cardinality(l.ids) OR
-            cardinality(l.urgencies) <> cardinality(l.ids)
-           OR cardinality(l.attempts) <> cardinality(l.ids) OR cardinality(l.crashes) <> cardinality(l.ids)
-           OR cardinality(l.cursors) <> cardinality(l.ids) OR cardinality(l.t_pos) <> cardinality(l.t_dev) OR
-               bit_count(l.open) = 0
-    UNION ALL SELECT 'not_recovered', NULL, 'batch ' || l.batch || ' lapsed at ' || l.until FROM postbell.leases l
-        WHERE l.until < now() - grace
-    UNION ALL SELECT 'default_partition', d.notification_id, 'ledger row ' || d.id FROM postbell.deliveries_default d
+    UNION ALL
+    SELECT
+        'history_forgotten', q.notification_id,
+        'route ' || q.route_no || ': not prior, but the ledger has rows'
+    FROM postbell.queue q
+    WHERE NOT q.prior
+        AND EXISTS (SELECT 1 FROM sent d WHERE d.notification_id = q.notification_id AND d.route_no = q.route_no)
+
+    UNION ALL
+    SELECT 'lease_shape', NULL, 'batch ' || l.batch
+    FROM postbell.leases l
+    WHERE length(l.open) <> cardinality(l.ids)
+        OR cardinality(l.tenants) <> cardinality(l.ids)
+        OR cardinality(l.urgencies) <> cardinality(l.ids)
+        OR cardinality(l.attempts) <> cardinality(l.ids)
+        OR cardinality(l.crashes) <> cardinality(l.ids)
+        OR cardinality(l.cursors) <> cardinality(l.ids)
+        OR cardinality(l.t_pos) <> cardinality(l.t_dev)
+        OR bit_count(l.open) = 0
+
+    UNION ALL
+    SELECT 'not_recovered', NULL, 'batch ' || l.batch || ' lapsed at ' || l.until
+    FROM postbell.leases l
+    WHERE l.until < now() - grace
+
+    UNION ALL
+    SELECT 'default_partition', d.notification_id, 'ledger row ' || d.id
+    FROM postbell.deliveries_default d
+
     -- two on-time final rows for one target of one batch
-    UNION ALL SELECT 'two_ends', d.notification_id, 'device ' || d.device_no || ', batch ' || d.batch
-        FROM sent d WHERE d.final AND NOT d.late GROUP BY d.notification_id, d.device_no, d.batch HAVING count(*) > 1
+    UNION ALL
+    SELECT 'two_ends', d.notification_id, 'device ' || d.device_no || ', batch ' || d.batch
+    FROM sent d
+    WHERE d.final AND NOT d.late
+    GROUP BY d.notification_id, d.device_no, d.batch
+    HAVING count(*) > 1
+
     -- delivered twice with nothing that explains it
-    UNION ALL SELECT 'twice_delivered', d.notification_id, 'device ' || d.device_no
-        FROM sent d WHERE d.outcome = 0 GROUP BY d.notification_id, d.device_no HAVING count(*) > 1 AND
-            NOT bool_or(d.late)
-          AND NOT EXISTS (SELECT 1 FROM sent u WHERE u.notification_id = d.notification_id AND
-              u.device_no = d.device_no AND u.outcome = 6)
+    UNION ALL
+    SELECT 'twice_delivered', d.notification_id, 'device ' || d.device_no
+    FROM sent d
+    WHERE d.outcome = 0
+    GROUP BY d.notification_id, d.device_no
+    HAVING count(*) > 1
+        AND NOT bool_or(d.late)
+        AND NOT EXISTS (
+            SELECT 1 FROM sent u
+            WHERE u.notification_id = d.notification_id AND u.device_no = d.device_no AND u.outcome = 6)
+
     -- a live token of a device that says it has none to give
-    UNION ALL SELECT 'device_shape', NULL, 'device ' || d.device_no
-        FROM postbell.devices d WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0)) OR
-            (d.status = 'disabled' AND d.token IS NOT NULL)
+    UNION ALL
+    SELECT 'device_shape', NULL, 'device ' || d.device_no
+    FROM postbell.devices d
+    WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0))
+        OR (d.status = 'disabled' AND d.token IS NOT NULL)
 $$;
 
 ALTER FUNCTION postbell.audit(since timestamp with time zone, grace interval) OWNER TO postbell_owner;
@@ -83,20 +143,22 @@ CREATE FUNCTION postbell.audit_scope(since timestamp with time zone DEFAULT (now
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-    SELECT (SELECT count(*) FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
-           (SELECT count(*) FROM postbell.queue),
-           (SELECT coalesce(sum(bit_count(l.open)), 0)::bigint FROM postbell.leases l),
-           (SELECT count(*) FROM postbell.deliveries d
-               WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')),
-           (SELECT count(*) FROM postbell.settlements),
-           (SELECT count(*) FROM postbell.devices)
+    SELECT
+        (SELECT count(*) FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
+        (SELECT count(*) FROM postbell.queue),
+        (SELECT coalesce(sum(bit_count(l.open)), 0)::bigint FROM postbell.leases l),
+        (SELECT count(*) FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')),
+        (SELECT count(*) FROM postbell.settlements),
+        (SELECT count(*) FROM postbell.devices)
 $$;
 
 ALTER FUNCTION postbell.audit_scope(since timestamp with time zone) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.awake_class() RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$ SELECT 1886352482 $$;
+    AS $$
+    SELECT 1886352482
+$$;
 
 ALTER FUNCTION postbell.awake_class() OWNER TO postbell_owner;
 
@@ -112,7 +174,7 @@ DECLARE
     before text := current_setting('lock_timeout');
 BEGIN
     IF NOT pg_try_advisory_xact_lock(postbell.awake_class(), -1) THEN
-        RETURN 0;                                                  -- another worker is at it
+        RETURN 0;  -- another worker is at it
     END IF;
     PERFORM set_config('lock_timeout', lock_limit, true);
     FOR day IN SELECT today + i FROM generate_series(-1, least(days_ahead, 31)) i LOOP
@@ -120,9 +182,10 @@ BEGIN
         IF to_regclass('postbell.' || leaf) IS NULL THEN
             EXECUTE format('CREATE TABLE postbell.%I (LIKE postbell.deliveries INCLUDING ALL)', leaf);
             EXECUTE format(
-                'ALTER TABLE postbell.deliveries ATTACH PARTITION postbell.%I FOR VALUES FROM (%L) TO (%L)', leaf,
+                'ALTER TABLE postbell.deliveries ATTACH PARTITION postbell.%I FOR VALUES FROM (%L) TO (%L)',
+                leaf,
                 postbell.uuid_floor(day::timestamp AT TIME ZONE 'UTC'),
-                    postbell.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
+                postbell.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
             made := made + 1;
         END IF;
     END LOOP;
@@ -148,26 +211,29 @@ DECLARE
     number   int;
 BEGIN
     IF define_kind.name IS NULL OR define_kind.name !~ '^[a-z][a-z0-9_.-]{0,99}$' THEN
-        PERFORM postbell.refuse('kind.invalid',
-            'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
+        PERFORM postbell.refuse(
+            'kind.invalid', 'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
     END IF;
     IF define_kind.presentation NOT IN ('template', 'raw') THEN
         PERFORM postbell.refuse('kind.invalid', 'presentation must be template or raw');
     END IF;
-    IF define_kind.presentation = 'raw' AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR
-        define_kind.payload <> '{}') THEN
+    IF define_kind.presentation = 'raw'
+            AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}') THEN
         PERFORM postbell.refuse('kind.invalid', 'a raw kind names its producer roles and declares no payload');
     END IF;
-    FOR entry IN SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
-        FROM jsonb_each(define_kind.payload) p LOOP
+    FOR entry IN
+        SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
+        FROM jsonb_each(define_kind.payload) p
+    LOOP
         IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.parts IS NULL THEN
             PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" has no known type');
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
     IF jsonb_typeof(define_kind.content) <> 'object'
-       OR EXISTS (SELECT 1 FROM jsonb_object_keys(define_kind.content) k WHERE k NOT IN ('title', 'subtitle', 'body',
-           'container')) THEN
+            OR EXISTS (
+                SELECT 1 FROM jsonb_object_keys(define_kind.content) k
+                WHERE k NOT IN ('title', 'subtitle', 'body', 'container')) THEN
         PERFORM postbell.refuse('kind.invalid', 'content is an object of title, subtitle, body and container');
     END IF;
     FOR entry IN SELECT c.key, c.value FROM jsonb_each(define_kind.content) c LOOP
@@ -182,33 +248,38 @@ BEGIN
             END IF;
             FOR used IN SELECT m[1] FROM regexp_matches(template, '\{([^{}]+)\}', 'g') m LOOP
                 IF NOT compiled ? used THEN
-                    PERFORM postbell.refuse('kind.invalid',
+                    PERFORM postbell.refuse(
+                        'kind.invalid',
                         'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
                 END IF;
             END LOOP;
         END IF;
     END LOOP;
-    IF define_kind.presentation = 'template' AND NOT define_kind.content ?| ARRAY['title', 'body'] AND
-        define_kind.push_type = 'alert' THEN
+    IF define_kind.presentation = 'template'
+            AND NOT define_kind.content ?| ARRAY['title', 'body']
+            AND define_kind.push_type = 'alert' THEN
         PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
     END IF;
-    IF define_kind.push_type NOT IN ('alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
-        'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
+    IF define_kind.push_type NOT IN (
+            'alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
+            'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown push type');
     END IF;
-    IF define_kind.priority NOT IN (1, 5, 10) OR (define_kind.push_type = 'background' AND define_kind.priority > 5)
-        THEN
+    IF define_kind.priority NOT IN (1, 5, 10)
+            OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
         PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
     END IF;
-    IF define_kind.urgency NOT IN ('urgent', 'bulk') OR define_kind.collapse NOT IN ('dedupe_key', 'thread',
-        'subject', 'none')
-       OR define_kind.interruption_level NOT IN ('passive', 'active', 'time-sensitive', 'critical') THEN
+    IF define_kind.urgency NOT IN ('urgent', 'bulk')
+            OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')
+            OR define_kind.interruption_level NOT IN ('passive', 'active', 'time-sensitive', 'critical') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown urgency, collapse rule or interruption level');
     END IF;
-    IF define_kind.grace NOT BETWEEN '0' AND '1 h' OR define_kind.wait_for_device NOT BETWEEN '0' AND '24 h'
-       OR define_kind.max_age NOT BETWEEN '1 s' AND '30 d' OR define_kind.provider_ttl NOT BETWEEN '0' AND '28 d' THEN
-        PERFORM postbell.refuse('kind.invalid',
-            'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
+    IF define_kind.grace NOT BETWEEN '0' AND '1 h'
+            OR define_kind.wait_for_device NOT BETWEEN '0' AND '24 h'
+            OR define_kind.max_age NOT BETWEEN '1 s' AND '30 d'
+            OR define_kind.provider_ttl NOT BETWEEN '0' AND '28 d' THEN
+        PERFORM postbell.refuse(
+            'kind.invalid', 'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
     END IF;
     IF define_kind.retry !~ '^[0-9]+(ms|s|m|h|d)((,[0-9]+(ms|s|m|h|d)){0,31}|\.\.[0-9]+(ms|s|m|h|d))$' THEN
         PERFORM postbell.refuse('kind.invalid', 'retry is a list such as 30s,2m or base..cap such as 2s..5m');
@@ -216,17 +287,18 @@ BEGIN
 
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
     SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
-    wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
+    wanted := (
+        previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
         define_kind.presentation, define_kind.payload, compiled,
         ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
-        define_kind.content, define_kind.apps,
-        define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type, define_kind.grace,
-        define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
-        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
-        define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen, previous.created_at);
+        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
+        define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age,
+        define_kind.provider_ttl, define_kind.retry, define_kind.collapse, define_kind.interruption_level,
+        define_kind.category, define_kind.sound, define_kind.group_by_thread, define_kind.mutable_content,
+        define_kind.ends_when_seen, previous.created_at);
     IF previous.kind_no IS NOT NULL THEN
         UPDATE postbell.kinds k SET enabled = define_kind.enabled
-            WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
+        WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
         previous.enabled := define_kind.enabled;
         IF previous IS NOT DISTINCT FROM wanted THEN
             RETURN previous.kind_no;
@@ -247,39 +319,56 @@ CREATE FUNCTION postbell.device_effects(device_numbers bigint[], sequences integ
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 DECLARE
-    effect record;
-    device postbell.devices;
+    effect  record;
+    device  postbell.devices;
     reading timestamptz := clock_timestamp();
 BEGIN
-    FOR effect IN SELECT e.* FROM unnest(device_numbers, sequences, effects, fences, notifications) WITH ORDINALITY
-            e(device_no, token_seq, code, fence, notification_id, place) ORDER BY e.device_no, e.place LOOP
+    FOR effect IN
+        SELECT e.*
+        FROM unnest(device_numbers, sequences, effects, fences, notifications)
+            WITH ORDINALITY e(device_no, token_seq, code, fence, notification_id, place)
+        ORDER BY e.device_no, e.place
+    LOOP
         ordinal := effect.place;
-        SELECT d.* INTO device FROM postbell.devices d WHERE d.device_no = effect.device_no
-            FOR NO KEY UPDATE SKIP LOCKED;
+        SELECT d.* INTO device
+        FROM postbell.devices d
+        WHERE d.device_no = effect.device_no
+        FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
-            state := CASE WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2
-                ELSE 0 END;
+            state := CASE
+                WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2
+                ELSE 0
+            END;
         ELSIF device.token IS NULL OR device.token_seq <> effect.token_seq THEN
             state := 0;
         ELSIF effect.code = 0 THEN
-            UPDATE postbell.devices d SET failure_count = 0, last_success_at = reading,
+            UPDATE postbell.devices d SET
+                failure_count = 0,
+                last_success_at = reading,
                 success_due_at = reading + interval '1 day'
-                WHERE d.device_no = device.device_no AND (d.failure_count <> 0 OR d.success_due_at <= reading);
+            WHERE d.device_no = device.device_no
+                AND (d.failure_count <> 0 OR d.success_due_at <= reading);
             state := FOUND::int;
         ELSIF device.token_registered_at > effect.fence THEN
             -- registered again since: the answer speaks of the old registration
             state := 0;
         ELSIF effect.code = 2 THEN
-            UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading,
+            UPDATE postbell.devices d SET
+                token = NULL,
+                push_token_invalidated_at = reading,
+                updated_at = reading,
                 status = 'disabled',
                 disabled_reason = coalesce(d.disabled_reason, 'token_invalid')
-                WHERE d.device_no = device.device_no;
-            PERFORM postbell.device_event(device, 'device.push_token_invalidated', device.token_seq::text,
+            WHERE d.device_no = device.device_no;
+            PERFORM postbell.device_event(
+                device, 'device.push_token_invalidated', device.token_seq::text,
                 jsonb_build_object('reason', 'token_invalid', 'notification_id', effect.notification_id));
             state := 1;
         ELSIF effect.code = 1 THEN
-            UPDATE postbell.devices d SET failure_count = d.failure_count + 1, success_due_at = '-infinity'
-                WHERE d.device_no = device.device_no;
+            UPDATE postbell.devices d SET
+                failure_count = d.failure_count + 1,
+                success_due_at = '-infinity'
+            WHERE d.device_no = device.device_no;
             state := 1;
         ELSE
             state := 0;
@@ -333,9 +422,15 @@ CREATE FUNCTION postbell.device_event(device postbell.devices, name text, key te
     LANGUAGE sql
     AS $$
     INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, device_id, detail)
-    SELECT postbell.uuid7(reading), reading, device.tenant_id, name, name || ':' || device.device_no || ':' || key,
+    SELECT
+        postbell.uuid7(reading),
+        reading,
+        device.tenant_id,
+        name,
+        name || ':' || device.device_no || ':' || key,
         device.principal_id,
-           device.id, jsonb_build_object('fingerprint', postbell.fingerprint_text(device.fingerprint)) || detail
+        device.id,
+        jsonb_build_object('fingerprint', postbell.fingerprint_text(device.fingerprint)) || detail
     FROM clock_timestamp() reading
     ON CONFLICT DO NOTHING
 $$;
@@ -351,45 +446,65 @@ BEGIN
     WITH waiting AS MATERIALIZED (
         -- addressed to this device, not over, and in the queue
         SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, q.prior, o.planned_at
-        FROM (SELECT o.id, o.planned_at FROM postbell.outbox o JOIN postbell.kinds k ON k.kind_no = o.kind_no
-              WHERE o.tenant_id = device.tenant_id AND o.principal_id = device.principal_id
-                AND o.id >= postbell.uuid_floor(clock_timestamp() - interval '31 days') AND
-                    o.expires_at > clock_timestamp()
+        FROM (
+            SELECT o.id, o.planned_at
+            FROM postbell.outbox o
+            JOIN postbell.kinds k ON k.kind_no = o.kind_no
+            WHERE o.tenant_id = device.tenant_id
+                AND o.principal_id = device.principal_id
+                AND o.id >= postbell.uuid_floor(clock_timestamp() - interval '31 days')
+                AND o.expires_at > clock_timestamp()
                 AND (o.device_no IS NULL OR o.device_no = device.device_no)
                 AND (o.except_device_no IS NULL OR o.except_device_no <> device.device_no)
                 AND (k.apps IS NULL OR device.app = ANY (k.apps))
-              ORDER BY o.id DESC LIMIT 1000) o
+            ORDER BY o.id DESC
+            LIMIT 1000
+        ) o
         JOIN postbell.queue q ON q.notification_id = o.id
-        FOR KEY SHARE OF q SKIP LOCKED),
+        FOR KEY SHARE OF q SKIP LOCKED
+    ),
     moved AS (
-        DELETE FROM postbell.queue q USING waiting w
-        WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0),
+        DELETE FROM postbell.queue q
+        USING waiting w
+        WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0
+    ),
     forgetful AS (
-        DELETE FROM postbell.queue q USING waiting w
-        WHERE rerouted AND w.route_no = device.route_no AND NOT w.prior
-          AND q.notification_id = w.notification_id AND q.route_no = w.route_no
-        RETURNING q.*),
+        DELETE FROM postbell.queue q
+        USING waiting w
+        WHERE rerouted
+            AND w.route_no = device.route_no
+            AND NOT w.prior
+            AND q.notification_id = w.notification_id
+            AND q.route_no = w.route_no
+        RETURNING q.*
+    ),
     mindful AS (
-        INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency,
-            attempt, prior)
-        SELECT f.due_at, f.notification_id, f.after_device, f.tenant_no, f.route_no, f.crashes, f.urgency, f.attempt,
-               true
-        FROM forgetful f),
+        INSERT INTO postbell.queue (
+            due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+        SELECT
+            f.due_at, f.notification_id, f.after_device, f.tenant_no, f.route_no, f.crashes, f.urgency, f.attempt, true
+        FROM forgetful f
+    ),
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
         SELECT DISTINCT ON (w.notification_id)
-               CASE WHEN w.route_no = 0 THEN w.planned_at ELSE w.due_at END, w.notification_id, w.tenant_no,
-                   device.route_no, w.urgency, true
+            CASE WHEN w.route_no = 0 THEN w.planned_at ELSE w.due_at END,
+            w.notification_id, w.tenant_no, device.route_no, w.urgency, true
         FROM waiting w
-        WHERE NOT EXISTS (SELECT 1 FROM postbell.queue p WHERE p.notification_id = w.notification_id AND
-            p.route_no = device.route_no)
-          AND NOT EXISTS (SELECT 1 FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
-                          WHERE l.route_no = device.route_no AND u.id = w.notification_id AND get_bit(l.open,
-                              (u.pos - 1)::int) = 1)
+        WHERE NOT EXISTS (
+                SELECT 1 FROM postbell.queue p
+                WHERE p.notification_id = w.notification_id AND p.route_no = device.route_no)
+            AND NOT EXISTS (
+                SELECT 1 FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
+                WHERE l.route_no = device.route_no
+                    AND u.id = w.notification_id
+                    AND get_bit(l.open, (u.pos - 1)::int) = 1)
         ORDER BY w.notification_id, w.due_at
         ON CONFLICT DO NOTHING
-        RETURNING 1)
-    SELECT count(*) INTO joined FROM added;
+        RETURNING 1
+    )
+    SELECT count(*) INTO joined
+    FROM added;
     IF joined > 0 THEN
         PERFORM postbell.wake(ARRAY[device.route_no]);
     END IF;
@@ -415,69 +530,95 @@ BEGIN
     IF provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN
         PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
     END IF;
-    IF (provider = 'apns') <> (environment IS NOT NULL) OR environment NOT IN ('production', 'sandbox') THEN
-        PERFORM postbell.refuse('device.environment',
-            'environment is production or sandbox for apns, and absent elsewhere');
+    IF (provider = 'apns') <> (environment IS NOT NULL)
+            OR environment NOT IN ('production', 'sandbox') THEN
+        PERFORM postbell.refuse(
+            'device.environment', 'environment is production or sandbox for apns, and absent elsewhere');
     END IF;
     IF provider = 'apns' THEN
         token := lower(token);
     END IF;
-    IF token IS NULL OR octet_length(token) > 1024 OR token !~ (CASE provider WHEN 'apns' THEN '^([0-9a-f]{2}){8,}$'
-        ELSE '^[!-~]{8,}$' END) THEN
+    IF token IS NULL
+            OR octet_length(token) > 1024
+            OR token !~ (CASE provider WHEN 'apns' THEN '^([0-9a-f]{2}){8,}$' ELSE '^[!-~]{8,}$' END) THEN
         PERFORM postbell.refuse('device.token', 'the push token is not one of this provider');
     END IF;
     IF NOT coalesce(postbell.is_name(principal_id) AND postbell.is_name(client_device_id), false)
-       OR app IS NULL OR octet_length(app) > 255 OR app !~ '^[A-Za-z0-9._-]+$' OR octet_length(name) > 200 OR
-           octet_length(platform) > 100
-       OR octet_length(device_ref) > 200 OR octet_length(session_ref) > 200
-       OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface') THEN
-        PERFORM postbell.refuse('device.invalid',
-            'principal, client device id, app, name, kind, platform or reference out of range');
+            OR app IS NULL
+            OR octet_length(app) > 255
+            OR app !~ '^[A-Za-z0-9._-]+$'
+            OR octet_length(name) > 200
+            OR octet_length(platform) > 100
+            OR octet_length(device_ref) > 200
+            OR octet_length(session_ref) > 200
+            OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface') THEN
+        PERFORM postbell.refuse(
+            'device.invalid', 'principal, client device id, app, name, kind, platform or reference out of range');
     END IF;
     PERFORM postbell.tenant_number(tenant);
     -- registrations of one principal, and of one token, one after the other: the join below relies on it
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.principal ' || tenant || ' ' || principal_id, 0));
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.token ' || token, 0));
 
-    FOR former IN SELECT d.* FROM postbell.devices d
-            WHERE d.token = token AND d.provider = provider AND d.environment IS NOT DISTINCT FROM environment
-              AND (d.tenant_id, d.principal_id, d.client_device_id) <> (tenant, principal_id, client_device_id)
-            FOR NO KEY UPDATE LOOP
-        UPDATE postbell.devices d SET token = NULL, push_token_invalidated_at = reading, updated_at = reading
-            WHERE d.device_no = former.device_no;
-        PERFORM postbell.device_event(former, 'device.push_token_invalidated', former.token_seq::text,
-            '{"reason": "token_moved"}');
+    FOR former IN
+        SELECT d.* FROM postbell.devices d
+        WHERE d.token = token
+            AND d.provider = provider
+            AND d.environment IS NOT DISTINCT FROM environment
+            AND (d.tenant_id, d.principal_id, d.client_device_id) <> (tenant, principal_id, client_device_id)
+        FOR NO KEY UPDATE
+    LOOP
+        UPDATE postbell.devices d SET
+            token = NULL,
+            push_token_invalidated_at = reading,
+            updated_at = reading
+        WHERE d.device_no = former.device_no;
+        PERFORM postbell.device_event(
+            former, 'device.push_token_invalidated', former.token_seq::text, '{"reason": "token_moved"}');
     END LOOP;
 
-    SELECT d.* INTO device FROM postbell.devices d
-        WHERE d.tenant_id = tenant AND d.principal_id = principal_id AND d.client_device_id = client_device_id FOR
-            NO KEY UPDATE;
+    SELECT d.* INTO device
+    FROM postbell.devices d
+    WHERE d.tenant_id = tenant AND d.principal_id = principal_id AND d.client_device_id = client_device_id
+    FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         fresh := true;
-        INSERT INTO postbell.devices AS d (id, tenant_id, principal_id, client_device_id, provider, environment, app,
-            route_no)
-            VALUES (postbell.uuid7(reading), tenant, principal_id, client_device_id, provider, environment, app,
-                    postbell.route_number(provider, environment, app))
-            RETURNING d.* INTO device;
+        INSERT INTO postbell.devices AS d (
+            id, tenant_id, principal_id, client_device_id, provider, environment, app, route_no)
+        VALUES (
+            postbell.uuid7(reading), tenant, principal_id, client_device_id, provider, environment, app,
+            postbell.route_number(provider, environment, app))
+        RETURNING d.* INTO device;
     ELSIF device.status = 'revoked' AND device.disabled_reason = 'erased' THEN
         PERFORM postbell.refuse('device.revoked', 'this device was revoked for good');
     END IF;
     changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
     before := device.route_no;
     UPDATE postbell.devices d SET
-        provider = provider, environment = environment, app = app, route_no = postbell.route_number(provider,
-            environment, app),
-        token = token, token_registered_at = reading, fingerprint = postbell.token_fingerprint(token),
+        provider = provider,
+        environment = environment,
+        app = app,
+        route_no = postbell.route_number(provider, environment, app),
+        token = token,
+        token_registered_at = reading,
+        fingerprint = postbell.token_fingerprint(token),
         token_seq = d.token_seq + CASE WHEN d.token IS DISTINCT FROM token THEN 1 ELSE 0 END,
-        push_token_updated_at = CASE WHEN d.token IS DISTINCT FROM token THEN reading
-            ELSE d.push_token_updated_at END,
-        push_token_invalidated_at = NULL, failure_count = CASE WHEN d.token IS DISTINCT FROM token THEN 0
-            ELSE d.failure_count END,
-        success_due_at = '-infinity', status = 'active', disabled_reason = NULL,
-        name = coalesce(name, d.name), kind = coalesce(kind, d.kind), platform = coalesce(platform, d.platform),
-        device_ref = coalesce(device_ref, d.device_ref), session_ref = coalesce(session_ref, d.session_ref),
-        last_seen_at = reading, updated_at = reading
-        WHERE d.device_no = device.device_no RETURNING d.* INTO device;
+        push_token_updated_at =
+            CASE WHEN d.token IS DISTINCT FROM token THEN reading ELSE d.push_token_updated_at END,
+        push_token_invalidated_at = NULL,
+        failure_count = CASE WHEN d.token IS DISTINCT FROM token THEN 0 ELSE d.failure_count END,
+        success_due_at = '-infinity',
+        status = 'active',
+        disabled_reason = NULL,
+        name = coalesce(name, d.name),
+        kind = coalesce(kind, d.kind),
+        platform = coalesce(platform, d.platform),
+        device_ref = coalesce(device_ref, d.device_ref),
+        session_ref = coalesce(session_ref, d.session_ref),
+        last_seen_at = reading,
+        updated_at = reading
+    WHERE d.device_no = device.device_no
+    RETURNING d.* INTO device;
     IF fresh THEN
         PERFORM postbell.device_event(device, 'device.registered', device.token_seq::text);
     ELSIF changed THEN
@@ -500,12 +641,12 @@ CREATE FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, 
 DECLARE
     made uuid;
 BEGIN
-    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id,
-        except_device_id,
+    INSERT INTO postbell.outbox AS o (
+        tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
         urgency, collapse_key, not_before, expires_at, silent, badge)
-    VALUES (coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload,
-        device_id,
-        except_device_id, urgency, collapse_key, not_before, expires_at, silent, badge)
+    VALUES (
+        coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload,
+        device_id, except_device_id, urgency, collapse_key, not_before, expires_at, silent, badge)
     ON CONFLICT DO NOTHING
     RETURNING o.id INTO made;
     IF expires_at <= clock_timestamp() THEN
@@ -520,8 +661,9 @@ ALTER FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, p
 CREATE FUNCTION postbell.fingerprint_text(fingerprint integer) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-    SELECT pg_catalog.string_agg(pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz',
-        ((fingerprint >> shift) & 31) + 1, 1), '' ORDER BY shift DESC)
+    SELECT pg_catalog.string_agg(
+        pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> shift) & 31) + 1, 1),
+        '' ORDER BY shift DESC)
     FROM pg_catalog.generate_series(0, 25, 5) shift
 $$;
 
@@ -530,7 +672,8 @@ ALTER FUNCTION postbell.fingerprint_text(fingerprint integer) OWNER TO postbell_
 CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
-    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
+    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200
+        AND value OPERATOR(pg_catalog.!~) '[^!-~]'
 $$;
 
 ALTER FUNCTION postbell.is_name(value text) OWNER TO postbell_owner;
@@ -540,31 +683,41 @@ CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 DECLARE
-    reading  timestamptz := clock_timestamp();
-    kind     record;                                             -- the kind, the switch and the tenant
+    reading timestamptz := clock_timestamp();
+    kind    record;  -- the kind, the switch and the tenant
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
-       OR NOT coalesce(postbell.is_name(NEW.subject), true) OR NOT coalesce(postbell.is_name(NEW.thread), true)
-       OR NOT coalesce(postbell.is_name(NEW.collapse_key), true) THEN
-        PERFORM postbell.refuse('notification.invalid',
+            OR NOT coalesce(postbell.is_name(NEW.subject), true)
+            OR NOT coalesce(postbell.is_name(NEW.thread), true)
+            OR NOT coalesce(postbell.is_name(NEW.collapse_key), true) THEN
+        PERFORM postbell.refuse(
+            'notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
-    SELECT k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
-           (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
-           (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
-        INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
+    SELECT
+        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
+        (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
+        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
+    INTO kind
+    FROM postbell.kinds k
+    WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
-        PERFORM postbell.refuse('notification.unknown_kind', 'kind "'
-            || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END || '" is not in the catalog');
+        PERFORM postbell.refuse(
+            'notification.unknown_kind',
+            'kind "' || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END
+                || '" is not in the catalog');
     END IF;
     IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
-    IF kind.producers IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM pg_roles r WHERE r.rolname = ANY (kind.producers) AND pg_has_role(SESSION_USER, r.oid,
-                'MEMBER')) THEN
-        PERFORM postbell.refuse('notification.not_permitted',
+    IF kind.producers IS NOT NULL
+            AND NOT EXISTS (
+                SELECT 1 FROM pg_roles r
+                WHERE r.rolname = ANY (kind.producers)
+                    AND pg_has_role(SESSION_USER, r.oid, 'MEMBER')) THEN
+        PERFORM postbell.refuse(
+            'notification.not_permitted',
             'kind "' || kind.name || '" is limited to certain producer roles');
     END IF;
     IF NEW.payload IS NULL THEN
@@ -579,9 +732,13 @@ BEGIN
     NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
-    NEW.collapse_key := coalesce(NEW.collapse_key,
-        CASE kind.collapse WHEN 'dedupe_key' THEN NEW.dedupe_key WHEN 'thread' THEN NEW.thread WHEN 'subject'
-            THEN NEW.subject END);
+    NEW.collapse_key := coalesce(
+        NEW.collapse_key,
+        CASE kind.collapse
+            WHEN 'dedupe_key' THEN NEW.dedupe_key
+            WHEN 'thread' THEN NEW.thread
+            WHEN 'subject' THEN NEW.subject
+        END);
     IF NEW.urgency NOT IN ('urgent', 'bulk') THEN
         PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
     END IF;
@@ -590,25 +747,30 @@ BEGIN
     NEW.device_no := NULL;
     NEW.except_device_no := NULL;
     IF NEW.device_id IS NOT NULL THEN
-        SELECT d.device_no INTO NEW.device_no FROM postbell.devices d
-            WHERE d.id = NEW.device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
+        SELECT d.device_no INTO NEW.device_no
+        FROM postbell.devices d
+        WHERE d.id = NEW.device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
         IF NEW.device_no IS NULL THEN
             PERFORM postbell.refuse('device.unknown', 'the addressed device is not one of this principal');
         END IF;
     END IF;
     IF NEW.except_device_id IS NOT NULL THEN
-        SELECT d.device_no INTO NEW.except_device_no FROM postbell.devices d
-            WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
+        SELECT d.device_no INTO NEW.except_device_no
+        FROM postbell.devices d
+        WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
     END IF;
 
     NEW.routes := '{}';
     IF NEW.expires_at > reading THEN
-        SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes FROM postbell.devices d
-            WHERE d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id AND d.token IS NOT NULL AND
-                d.status = 'active'
-              AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
-              AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
-              AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
+        SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes
+        FROM postbell.devices d
+        WHERE d.tenant_id = NEW.tenant_id
+            AND d.principal_id = NEW.principal_id
+            AND d.token IS NOT NULL
+            AND d.status = 'active'
+            AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
+            AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
+            AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
     END IF;
     RETURN NEW;
 END
@@ -624,28 +786,42 @@ DECLARE
     bad   record;
     woken smallint[];
 BEGIN
-    SELECT k.name, f.code, f.key INTO bad FROM new_rows n JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
-        WHERE f.code IS NOT NULL LIMIT 1;
+    SELECT k.name, f.code, f.key INTO bad
+    FROM new_rows n
+    JOIN postbell.kinds k ON k.kind_no = n.kind_no
+    CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
+    WHERE f.code IS NOT NULL
+    LIMIT 1;
     IF FOUND THEN
         PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
     END IF;
     WITH queued AS (
         -- one row per route; what waits for a device is due when the waiting ends
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
-        SELECT CASE WHEN r.route_no = 0
-                    THEN least(greatest(n.planned_at, n.created_at + (SELECT k.wait_for_device FROM postbell.kinds k
-                        WHERE k.kind_no = n.kind_no)), n.expires_at)
-                    ELSE n.planned_at END,
-               n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
-        FROM new_rows n CROSS JOIN LATERAL unnest(n.routes) r(route_no)
+        SELECT
+            CASE WHEN r.route_no = 0 THEN
+                least(
+                    greatest(
+                        n.planned_at,
+                        n.created_at
+                            + (SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = n.kind_no)),
+                    n.expires_at)
+            ELSE n.planned_at END,
+            n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
+        FROM new_rows n
+        CROSS JOIN LATERAL unnest(n.routes) r(route_no)
         ORDER BY n.id
-        RETURNING route_no),
+        RETURNING route_no
+    ),
     expired AS (
         -- the deadline had already passed: an end at once, and no work
         INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
-        SELECT n.id, n.tenant_no, 'expired', 'expired' FROM new_rows n WHERE n.routes = '{}')
-    SELECT array_agg(DISTINCT q.route_no) INTO woken FROM queued q;
+        SELECT n.id, n.tenant_no, 'expired', 'expired'
+        FROM new_rows n
+        WHERE n.routes = '{}'
+    )
+    SELECT array_agg(DISTINCT q.route_no) INTO woken
+    FROM queued q;
     PERFORM postbell.wake(woken);
     RETURN NULL;
 END
@@ -737,8 +913,8 @@ BEGIN
     END IF;
     part := regexp_match(declared, '^enum\(([A-Za-z0-9._-]{1,100}(?:,[A-Za-z0-9._-]{1,100}){0,63})\)([!?])$');
     IF part IS NOT NULL THEN
-        RETURN jsonb_build_object('type', 'enum', 'required', part[2] = '!', 'values',
-            to_jsonb(string_to_array(part[1], ',')));
+        RETURN jsonb_build_object(
+            'type', 'enum', 'required', part[2] = '!', 'values', to_jsonb(string_to_array(part[1], ',')));
     END IF;
     part := regexp_match(declared, '^text\(([1-9][0-9]{0,2}|1000)\)([!?])$');
     IF part IS NOT NULL THEN
@@ -754,9 +930,9 @@ CREATE FUNCTION postbell.payload_value_fits(declared jsonb, value json) RETURNS 
     LANGUAGE plpgsql IMMUTABLE
     AS $_$
 DECLARE
-    form text := json_typeof(value);
+    form    text := json_typeof(value);
     content text := value #>> '{}';
-    type text := declared ->> 'type';
+    type    text := declared ->> 'type';
 BEGIN
     IF type = 'int' THEN
         RETURN form = 'number' AND content ~ '^-?[0-9]{1,18}$';
@@ -774,8 +950,8 @@ BEGIN
         WHEN 'enum' THEN (declared -> 'values') ? content
         WHEN 'timestamp' THEN content ~
             '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
-        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int AND
-            content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
+        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int
+            AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
         ELSE false
     END;
 END
@@ -789,7 +965,7 @@ CREATE FUNCTION postbell.reader_tenant() RETURNS text
     AS $$
 BEGIN
     IF nullif(current_setting('postbell.tenant_id', true), '') IS NULL
-       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER) THEN
+            AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER) THEN
         RETURN NULL;
     END IF;
     RETURN postbell.session_tenant();
@@ -802,9 +978,9 @@ CREATE FUNCTION postbell.reader_tenant_no() RETURNS integer
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-    SELECT CASE WHEN postbell.reader_tenant() IS NOT NULL
-                THEN coalesce((SELECT t.tenant_no FROM postbell.tenants t
-                    WHERE t.tenant_id = postbell.reader_tenant()), -1) END
+    SELECT CASE WHEN postbell.reader_tenant() IS NOT NULL THEN
+        coalesce((SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = postbell.reader_tenant()), -1)
+    END
 $$;
 
 ALTER FUNCTION postbell.reader_tenant_no() OWNER TO postbell_owner;
@@ -819,39 +995,59 @@ DECLARE
     lease   postbell.leases;
     counted int;
 BEGIN
-    lapsed := ARRAY(SELECT l.batch FROM postbell.leases l WHERE l.until < now()
-                    ORDER BY l.until LIMIT lease_limit FOR UPDATE SKIP LOCKED);
+    lapsed := ARRAY(
+        SELECT l.batch FROM postbell.leases l
+        WHERE l.until < now()
+        ORDER BY l.until
+        LIMIT lease_limit
+        FOR UPDATE SKIP LOCKED);
     FOREACH batch IN ARRAY lapsed LOOP
         BEGIN
-            DELETE FROM postbell.leases l WHERE l.batch = recover.batch RETURNING l.* INTO lease;
+            DELETE FROM postbell.leases l
+            WHERE l.batch = recover.batch
+            RETURNING l.* INTO lease;
             counted := (recover.healthy_since < lease.claimed_at)::int;
-            INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, worker_no, route_no,
-                    attempt, outcome, final, late, reason)
-                SELECT postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no,
-                       lease.route_no, lease.attempts[t.pos], 6, false, false, 'lease_lost'
-                FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
-                WHERE get_bit(lease.open, t.pos - 1) = 1
-                  AND NOT EXISTS (
-                      SELECT 1 FROM postbell.deliveries d
-                      WHERE d.notification_id = lease.ids[t.pos] AND d.device_no = t.dev AND d.batch = lease.batch
+            INSERT INTO postbell.deliveries (
+                id, notification_id, batch, device_no, tenant_no, worker_no, route_no, attempt, outcome, final, late,
+                reason)
+            SELECT
+                postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no,
+                lease.route_no, lease.attempts[t.pos], 6, false, false, 'lease_lost'
+            FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
+            WHERE get_bit(lease.open, t.pos - 1) = 1
+                AND NOT EXISTS (
+                    SELECT 1 FROM postbell.deliveries d
+                    WHERE d.notification_id = lease.ids[t.pos]
+                        AND d.device_no = t.dev
+                        AND d.batch = lease.batch
                         AND d.id >= postbell.uuid_floor(lease.claimed_at - interval '1 day'))
-                ON CONFLICT DO NOTHING;
+            ON CONFLICT DO NOTHING;
             GET DIAGNOSTICS unknowns = ROW_COUNT;
             WITH held AS MATERIALIZED (
                 SELECT u.*, cardinality(lease.ids) = 1 AND u.crashes + counted >= recover.max_crashes AS aside
                 FROM unnest(lease.ids, lease.tenants, lease.urgencies, lease.attempts, lease.crashes, lease.cursors)
                     WITH ORDINALITY u(id, tenant_no, urgency, attempt, crashes, cursor, pos)
-                WHERE get_bit(lease.open, (u.pos - 1)::int) = 1),
+                WHERE get_bit(lease.open, (u.pos - 1)::int) = 1
+            ),
             aside AS (
                 INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
-                SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes' FROM held h WHERE h.aside RETURNING 1),
+                SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes'
+                FROM held h
+                WHERE h.aside
+                RETURNING 1
+            ),
             back AS (
-                INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes,
-                    urgency, attempt, prior)
-                SELECT now(), h.id, h.cursor, h.tenant_no, lease.route_no,
-                       least(h.crashes + counted, recover.max_crashes), h.urgency, greatest(h.attempt - 1, 0), true
-                FROM held h WHERE NOT h.aside ORDER BY h.id
-                ON CONFLICT DO NOTHING RETURNING 1)
+                INSERT INTO postbell.queue (
+                    due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+                SELECT
+                    now(), h.id, h.cursor, h.tenant_no, lease.route_no,
+                    least(h.crashes + counted, recover.max_crashes), h.urgency, greatest(h.attempt - 1, 0), true
+                FROM held h
+                WHERE NOT h.aside
+                ORDER BY h.id
+                ON CONFLICT DO NOTHING
+                RETURNING 1
+            )
             SELECT (SELECT count(*) FROM back), (SELECT count(*) FROM aside) INTO items, set_aside;
             route_no := lease.route_no;
             RETURN NEXT;
@@ -871,21 +1067,22 @@ CREATE FUNCTION postbell.refuse(code text, detail text) RETURNS void
     AS $$
 BEGIN
     RAISE EXCEPTION USING MESSAGE = code || ': ' || detail, ERRCODE = CASE code
-        WHEN 'notification.unknown_kind' THEN 'PB001'
-        WHEN 'notification.payload_key' THEN 'PB002'
-        WHEN 'notification.payload_type' THEN 'PB003'
-        WHEN 'notification.too_large' THEN 'PB004'
-        WHEN 'notification.not_permitted' THEN 'PB005'
-        WHEN 'notification.invalid' THEN 'PB006'
+        WHEN 'notification.unknown_kind'   THEN 'PB001'
+        WHEN 'notification.payload_key'    THEN 'PB002'
+        WHEN 'notification.payload_type'   THEN 'PB003'
+        WHEN 'notification.too_large'      THEN 'PB004'
+        WHEN 'notification.not_permitted'  THEN 'PB005'
+        WHEN 'notification.invalid'        THEN 'PB006'
         WHEN 'notification.payload_syntax' THEN 'PB007'
-        WHEN 'device.unknown' THEN 'PB101'
-        WHEN 'device.token' THEN 'PB102'
-        WHEN 'device.environment' THEN 'PB103'
-        WHEN 'device.provider' THEN 'PB104'
-        WHEN 'device.invalid' THEN 'PB105'
-        WHEN 'device.revoked' THEN 'PB106'
-        WHEN 'kind.invalid' THEN 'PB201'
-        ELSE 'PB000' END;
+        WHEN 'device.unknown'              THEN 'PB101'
+        WHEN 'device.token'                THEN 'PB102'
+        WHEN 'device.environment'          THEN 'PB103'
+        WHEN 'device.provider'             THEN 'PB104'
+        WHEN 'device.invalid'              THEN 'PB105'
+        WHEN 'device.revoked'              THEN 'PB106'
+        WHEN 'kind.invalid'                THEN 'PB201'
+        ELSE 'PB000'
+    END;
 END
 $$;
 
@@ -899,13 +1096,16 @@ DECLARE
     number smallint;
 BEGIN
     LOOP
-        SELECT r.route_no INTO number FROM postbell.routes r
-            WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app;
+        SELECT r.route_no INTO number
+        FROM postbell.routes r
+        WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app;
         IF number IS NOT NULL THEN
             RETURN number;
         END IF;
-        INSERT INTO postbell.routes AS r (provider, environment, app) VALUES (provider, environment, app)
-            ON CONFLICT DO NOTHING RETURNING r.route_no INTO number;
+        INSERT INTO postbell.routes AS r (provider, environment, app)
+        VALUES (provider, environment, app)
+        ON CONFLICT DO NOTHING
+        RETURNING r.route_no INTO number;
         IF number IS NOT NULL THEN
             RETURN number;
         END IF;
@@ -923,8 +1123,8 @@ DECLARE
     tenant text := coalesce(nullif(current_setting('postbell.tenant_id', true), ''), 'default');
 BEGIN
     IF EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
-       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND
-           r.tenant_id = tenant) THEN
+            AND NOT EXISTS (
+                SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND r.tenant_id = tenant) THEN
         RAISE EXCEPTION USING ERRCODE = 'PB005',
             MESSAGE = 'notification.not_permitted: this login may not act for that tenant';
     END IF;
@@ -937,8 +1137,13 @@ ALTER FUNCTION postbell.session_tenant() OWNER TO postbell_owner;
 CREATE FUNCTION postbell.status_rank(status text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-    SELECT CASE status WHEN 'failed' THEN 5 WHEN 'expired' THEN 4 WHEN 'cancelled' THEN 3 WHEN 'superseded' THEN 2
-        ELSE 1 END
+    SELECT CASE status
+        WHEN 'failed' THEN 5
+        WHEN 'expired' THEN 4
+        WHEN 'cancelled' THEN 3
+        WHEN 'superseded' THEN 2
+        ELSE 1
+    END
 $$;
 
 ALTER FUNCTION postbell.status_rank(status text) OWNER TO postbell_owner;
@@ -950,15 +1155,15 @@ CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
 DECLARE
     reading timestamptz := clock_timestamp();
 BEGIN
-    IF tenant IS DISTINCT FROM postbell.session_tenant() AND NOT pg_has_role(SESSION_USER, 'postbell_owner',
-        'MEMBER') THEN
+    IF tenant IS DISTINCT FROM postbell.session_tenant()
+            AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
         PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
     END IF;
     IF NOT coalesce(postbell.is_name(subject), false) THEN
         PERFORM postbell.refuse('notification.invalid', 'subject must be 1 to 200 printable ASCII characters');
     END IF;
     INSERT INTO postbell.supersessions (id, at, tenant_id, subject)
-        VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
+    VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
 END
 $$;
 
@@ -967,11 +1172,13 @@ ALTER FUNCTION postbell.supersede(tenant text, subject text) OWNER TO postbell_o
 CREATE FUNCTION postbell.target_status(outcome smallint, reason text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
-    SELECT CASE WHEN outcome IN (2, 3, 4, 5, 6) THEN 'failed'
-                WHEN outcome = 7 AND reason = 'expired' THEN 'expired'
-                WHEN outcome = 7 AND reason IN ('cancelled', 'erased') THEN 'cancelled'
-                WHEN outcome = 7 AND reason IN ('superseded', 'seen', 'no_access') THEN 'superseded'
-                ELSE 'dispatched' END
+    SELECT CASE
+        WHEN outcome IN (2, 3, 4, 5, 6) THEN 'failed'
+        WHEN outcome = 7 AND reason = 'expired' THEN 'expired'
+        WHEN outcome = 7 AND reason IN ('cancelled', 'erased') THEN 'cancelled'
+        WHEN outcome = 7 AND reason IN ('superseded', 'seen', 'no_access') THEN 'superseded'
+        ELSE 'dispatched'
+    END
 $$;
 
 ALTER FUNCTION postbell.target_status(outcome smallint, reason text) OWNER TO postbell_owner;
@@ -989,7 +1196,8 @@ BEGIN
                 MESSAGE = 'notification.invalid: tenant_id must be 1 to 63 printable ASCII characters';
         END IF;
         INSERT INTO postbell.tenants AS t (tenant_id) VALUES (tenant)
-            ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id RETURNING t.tenant_no INTO found_no;
+        ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id
+        RETURNING t.tenant_no INTO found_no;
     END IF;
     RETURN found_no;
 END
@@ -1000,9 +1208,10 @@ ALTER FUNCTION postbell.tenant_number(tenant text) OWNER TO postbell_owner;
 CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
-    SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4),
-        'hex'))::bit(32)::int & 1073741823
-    FROM postbell.secrets s WHERE s.name = 'fingerprint'
+    SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4), 'hex'))::bit(32)::int
+        & 1073741823
+    FROM postbell.secrets s
+    WHERE s.name = 'fingerprint'
 $$;
 
 ALTER FUNCTION postbell.token_fingerprint(token text) OWNER TO postbell_owner;
@@ -1012,7 +1221,8 @@ CREATE FUNCTION postbell.uuid7(at timestamp with time zone DEFAULT clock_timesta
     AS $$
     SELECT pg_catalog.encode(
         pg_catalog.int8send(((us / 1000) << 16) | 28672 | ((us % 1000) * 4096 / 1000))
-            || pg_catalog.substring(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 9), 'hex')::uuid
+            || pg_catalog.substring(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 9),
+        'hex')::uuid
     FROM (SELECT (pg_catalog.date_part('epoch', at) * 1000000)::bigint AS us) AS instant
 $$;
 
@@ -1022,9 +1232,9 @@ CREATE FUNCTION postbell.uuid_floor(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch',
-            least(greatest(at, '1970-01-01+00'), '9999-12-31+00')) * 1000)::bigint << 16) ||
-            '\x0000000000000000'::bytea,
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part(
+            'epoch', least(greatest(at, '1970-01-01+00'), '9999-12-31+00')) * 1000)::bigint << 16)
+            || '\x0000000000000000'::bytea,
         'hex')::uuid
 $$;
 

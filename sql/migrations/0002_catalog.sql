@@ -15,7 +15,8 @@ CREATE FUNCTION postbell.uuid7(at timestamptz DEFAULT pg_catalog.clock_timestamp
 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
     SELECT pg_catalog.encode(
         pg_catalog.int8send(((us / 1000) << 16) | 28672 | ((us % 1000) * 4096 / 1000))
-            || pg_catalog.substring(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 9), 'hex')::uuid
+            || pg_catalog.substring(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 9),
+        'hex')::uuid
     FROM (SELECT (pg_catalog.date_part('epoch', at) * 1000000)::bigint AS us) AS instant
 $$;
 
@@ -23,22 +24,22 @@ $$;
 CREATE FUNCTION postbell.uuid_floor(at timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part('epoch',
-            least(greatest(at, '1970-01-01+00'), '9999-12-31+00')) * 1000)::bigint << 16) ||
-            '\x0000000000000000'::bytea,
+        pg_catalog.int8send(pg_catalog.floor(pg_catalog.date_part(
+            'epoch', least(greatest(at, '1970-01-01+00'), '9999-12-31+00')) * 1000)::bigint << 16)
+            || '\x0000000000000000'::bytea,
         'hex')::uuid
 $$;
 
--- The tenant of this session: `postbell.tenant_id`, else `default`; a login listed in role_tenants may only name its
--- own.
+-- The tenant of this session: `postbell.tenant_id`, else `default`;
+-- a login listed in role_tenants may only name its own.
 CREATE FUNCTION postbell.session_tenant() RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tenant text := coalesce(nullif(current_setting('postbell.tenant_id', true), ''), 'default');
 BEGIN
     IF EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
-       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND
-           r.tenant_id = tenant) THEN
+            AND NOT EXISTS (
+                SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND r.tenant_id = tenant) THEN
         RAISE EXCEPTION USING ERRCODE = 'PB005',
             MESSAGE = 'notification.not_permitted: this login may not act for that tenant';
     END IF;
@@ -51,7 +52,7 @@ CREATE FUNCTION postbell.reader_tenant() RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF nullif(current_setting('postbell.tenant_id', true), '') IS NULL
-       AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER) THEN
+            AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER) THEN
         RETURN NULL;
     END IF;
     RETURN postbell.session_tenant();
@@ -61,16 +62,17 @@ $$;
 -- The same as a number; -1 for a tenant that has nothing yet.
 CREATE FUNCTION postbell.reader_tenant_no() RETURNS int
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN postbell.reader_tenant() IS NOT NULL
-                THEN coalesce((SELECT t.tenant_no FROM postbell.tenants t
-                    WHERE t.tenant_id = postbell.reader_tenant()), -1) END
+    SELECT CASE WHEN postbell.reader_tenant() IS NOT NULL THEN
+        coalesce((SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = postbell.reader_tenant()), -1)
+    END
 $$;
 
--- Ids from outside: 1 to 200 printable ASCII characters. Null for null. Length and characters apart, because a
--- bounded
--- repetition makes a regular expression of 200 states.
-CREATE FUNCTION postbell.is_name(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
+-- Ids from outside: 1 to 200 printable ASCII characters. Null for null. Length and characters apart,
+-- because a bounded repetition makes a regular expression of 200 states.
+CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200
+        AND value OPERATOR(pg_catalog.!~) '[^!-~]'
 $$;
 
 -- Number of a tenant, made where missing.
@@ -86,7 +88,8 @@ BEGIN
                 MESSAGE = 'notification.invalid: tenant_id must be 1 to 63 printable ASCII characters';
         END IF;
         INSERT INTO postbell.tenants AS t (tenant_id) VALUES (tenant)
-            ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id RETURNING t.tenant_no INTO found_no;
+        ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id
+        RETURNING t.tenant_no INTO found_no;
     END IF;
     RETURN found_no;
 END
@@ -107,8 +110,8 @@ BEGIN
     END IF;
     part := regexp_match(declared, '^enum\(([A-Za-z0-9._-]{1,100}(?:,[A-Za-z0-9._-]{1,100}){0,63})\)([!?])$');
     IF part IS NOT NULL THEN
-        RETURN jsonb_build_object('type', 'enum', 'required', part[2] = '!', 'values',
-            to_jsonb(string_to_array(part[1], ',')));
+        RETURN jsonb_build_object(
+            'type', 'enum', 'required', part[2] = '!', 'values', to_jsonb(string_to_array(part[1], ',')));
     END IF;
     part := regexp_match(declared, '^text\(([1-9][0-9]{0,2}|1000)\)([!?])$');
     IF part IS NOT NULL THEN
@@ -122,9 +125,9 @@ $$;
 CREATE FUNCTION postbell.payload_value_fits(declared jsonb, value json) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-    form text := json_typeof(value);
+    form    text := json_typeof(value);
     content text := value #>> '{}';
-    type text := declared ->> 'type';
+    type    text := declared ->> 'type';
 BEGIN
     IF type = 'int' THEN
         RETURN form = 'number' AND content ~ '^-?[0-9]{1,18}$';
@@ -142,8 +145,8 @@ BEGIN
         WHEN 'enum' THEN (declared -> 'values') ? content
         WHEN 'timestamp' THEN content ~
             '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
-        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int AND
-            content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
+        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int
+            AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
         ELSE false
     END;
 END
@@ -218,21 +221,22 @@ CREATE FUNCTION postbell.refuse(code text, detail text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION USING MESSAGE = code || ': ' || detail, ERRCODE = CASE code
-        WHEN 'notification.unknown_kind' THEN 'PB001'
-        WHEN 'notification.payload_key' THEN 'PB002'
-        WHEN 'notification.payload_type' THEN 'PB003'
-        WHEN 'notification.too_large' THEN 'PB004'
-        WHEN 'notification.not_permitted' THEN 'PB005'
-        WHEN 'notification.invalid' THEN 'PB006'
+        WHEN 'notification.unknown_kind'   THEN 'PB001'
+        WHEN 'notification.payload_key'    THEN 'PB002'
+        WHEN 'notification.payload_type'   THEN 'PB003'
+        WHEN 'notification.too_large'      THEN 'PB004'
+        WHEN 'notification.not_permitted'  THEN 'PB005'
+        WHEN 'notification.invalid'        THEN 'PB006'
         WHEN 'notification.payload_syntax' THEN 'PB007'
-        WHEN 'device.unknown' THEN 'PB101'
-        WHEN 'device.token' THEN 'PB102'
-        WHEN 'device.environment' THEN 'PB103'
-        WHEN 'device.provider' THEN 'PB104'
-        WHEN 'device.invalid' THEN 'PB105'
-        WHEN 'device.revoked' THEN 'PB106'
-        WHEN 'kind.invalid' THEN 'PB201'
-        ELSE 'PB000' END;
+        WHEN 'device.unknown'              THEN 'PB101'
+        WHEN 'device.token'                THEN 'PB102'
+        WHEN 'device.environment'          THEN 'PB103'
+        WHEN 'device.provider'             THEN 'PB104'
+        WHEN 'device.invalid'              THEN 'PB105'
+        WHEN 'device.revoked'              THEN 'PB106'
+        WHEN 'kind.invalid'                THEN 'PB201'
+        ELSE 'PB000'
+    END;
 END
 $$;
 
@@ -275,26 +279,29 @@ DECLARE
     number   int;
 BEGIN
     IF define_kind.name IS NULL OR define_kind.name !~ '^[a-z][a-z0-9_.-]{0,99}$' THEN
-        PERFORM postbell.refuse('kind.invalid',
-            'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
+        PERFORM postbell.refuse(
+            'kind.invalid', 'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
     END IF;
     IF define_kind.presentation NOT IN ('template', 'raw') THEN
         PERFORM postbell.refuse('kind.invalid', 'presentation must be template or raw');
     END IF;
-    IF define_kind.presentation = 'raw' AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR
-        define_kind.payload <> '{}') THEN
+    IF define_kind.presentation = 'raw'
+            AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}') THEN
         PERFORM postbell.refuse('kind.invalid', 'a raw kind names its producer roles and declares no payload');
     END IF;
-    FOR entry IN SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
-        FROM jsonb_each(define_kind.payload) p LOOP
+    FOR entry IN
+        SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
+        FROM jsonb_each(define_kind.payload) p
+    LOOP
         IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.parts IS NULL THEN
             PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" has no known type');
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
     IF jsonb_typeof(define_kind.content) <> 'object'
-       OR EXISTS (SELECT 1 FROM jsonb_object_keys(define_kind.content) k WHERE k NOT IN ('title', 'subtitle', 'body',
-           'container')) THEN
+            OR EXISTS (
+                SELECT 1 FROM jsonb_object_keys(define_kind.content) k
+                WHERE k NOT IN ('title', 'subtitle', 'body', 'container')) THEN
         PERFORM postbell.refuse('kind.invalid', 'content is an object of title, subtitle, body and container');
     END IF;
     FOR entry IN SELECT c.key, c.value FROM jsonb_each(define_kind.content) c LOOP
@@ -309,33 +316,38 @@ BEGIN
             END IF;
             FOR used IN SELECT m[1] FROM regexp_matches(template, '\{([^{}]+)\}', 'g') m LOOP
                 IF NOT compiled ? used THEN
-                    PERFORM postbell.refuse('kind.invalid',
+                    PERFORM postbell.refuse(
+                        'kind.invalid',
                         'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
                 END IF;
             END LOOP;
         END IF;
     END LOOP;
-    IF define_kind.presentation = 'template' AND NOT define_kind.content ?| ARRAY['title', 'body'] AND
-        define_kind.push_type = 'alert' THEN
+    IF define_kind.presentation = 'template'
+            AND NOT define_kind.content ?| ARRAY['title', 'body']
+            AND define_kind.push_type = 'alert' THEN
         PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
     END IF;
-    IF define_kind.push_type NOT IN ('alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
-        'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
+    IF define_kind.push_type NOT IN (
+            'alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
+            'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown push type');
     END IF;
-    IF define_kind.priority NOT IN (1, 5, 10) OR (define_kind.push_type = 'background' AND define_kind.priority > 5)
-        THEN
+    IF define_kind.priority NOT IN (1, 5, 10)
+            OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
         PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
     END IF;
-    IF define_kind.urgency NOT IN ('urgent', 'bulk') OR define_kind.collapse NOT IN ('dedupe_key', 'thread',
-        'subject', 'none')
-       OR define_kind.interruption_level NOT IN ('passive', 'active', 'time-sensitive', 'critical') THEN
+    IF define_kind.urgency NOT IN ('urgent', 'bulk')
+            OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')
+            OR define_kind.interruption_level NOT IN ('passive', 'active', 'time-sensitive', 'critical') THEN
         PERFORM postbell.refuse('kind.invalid', 'unknown urgency, collapse rule or interruption level');
     END IF;
-    IF define_kind.grace NOT BETWEEN '0' AND '1 h' OR define_kind.wait_for_device NOT BETWEEN '0' AND '24 h'
-       OR define_kind.max_age NOT BETWEEN '1 s' AND '30 d' OR define_kind.provider_ttl NOT BETWEEN '0' AND '28 d' THEN
-        PERFORM postbell.refuse('kind.invalid',
-            'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
+    IF define_kind.grace NOT BETWEEN '0' AND '1 h'
+            OR define_kind.wait_for_device NOT BETWEEN '0' AND '24 h'
+            OR define_kind.max_age NOT BETWEEN '1 s' AND '30 d'
+            OR define_kind.provider_ttl NOT BETWEEN '0' AND '28 d' THEN
+        PERFORM postbell.refuse(
+            'kind.invalid', 'grace 0-1h, wait_for_device 0-24h, max_age 1s-30d, provider_ttl 0-28d');
     END IF;
     IF define_kind.retry !~ '^[0-9]+(ms|s|m|h|d)((,[0-9]+(ms|s|m|h|d)){0,31}|\.\.[0-9]+(ms|s|m|h|d))$' THEN
         PERFORM postbell.refuse('kind.invalid', 'retry is a list such as 30s,2m or base..cap such as 2s..5m');
@@ -343,17 +355,18 @@ BEGIN
 
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || define_kind.name, 0));
     SELECT * INTO previous FROM postbell.kinds k WHERE k.name = define_kind.name AND k.current;
-    wanted := (previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
+    wanted := (
+        previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
         define_kind.presentation, define_kind.payload, compiled,
         ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
-        define_kind.content, define_kind.apps,
-        define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type, define_kind.grace,
-        define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl, define_kind.retry,
-        define_kind.collapse, define_kind.interruption_level, define_kind.category, define_kind.sound,
-        define_kind.group_by_thread, define_kind.mutable_content, define_kind.ends_when_seen, previous.created_at);
+        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
+        define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age,
+        define_kind.provider_ttl, define_kind.retry, define_kind.collapse, define_kind.interruption_level,
+        define_kind.category, define_kind.sound, define_kind.group_by_thread, define_kind.mutable_content,
+        define_kind.ends_when_seen, previous.created_at);
     IF previous.kind_no IS NOT NULL THEN
         UPDATE postbell.kinds k SET enabled = define_kind.enabled
-            WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
+        WHERE k.kind_no = previous.kind_no AND k.enabled <> define_kind.enabled;
         previous.enabled := define_kind.enabled;
         IF previous IS NOT DISTINCT FROM wanted THEN
             RETURN previous.kind_no;
@@ -368,9 +381,8 @@ END
 $$;
 
 INSERT INTO postbell.settings (name, value) VALUES ('enqueue', 'on');
-INSERT INTO postbell.secrets (name, value) VALUES ('fingerprint',
-    pg_catalog.sha256(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) ||
-        pg_catalog.uuid_send(pg_catalog.gen_random_uuid())));
+INSERT INTO postbell.secrets (name, value) VALUES ('fingerprint', pg_catalog.sha256(
+    pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) || pg_catalog.uuid_send(pg_catalog.gen_random_uuid())));
 INSERT INTO postbell.tenants (tenant_id) VALUES ('default');
 INSERT INTO postbell.routes (route_no, provider, environment, app) VALUES (0, 'none', NULL, '');
 

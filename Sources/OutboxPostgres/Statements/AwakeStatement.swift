@@ -9,7 +9,8 @@ enum AwakeStatement {
     static let hold = PostgresStatement("hold_awake", holdText, parameterTypes: [.int2.array])
 
     static let holdText = """
-        SELECT r.route_no FROM unnest($1::int2[]) r(route_no)
+        SELECT r.route_no
+        FROM unnest($1::int2[]) r(route_no)
         WHERE pg_try_advisory_lock(postbell.awake_class(), r.route_no)
         """
 

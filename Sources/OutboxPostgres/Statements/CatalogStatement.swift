@@ -13,20 +13,27 @@ enum CatalogStatement {
     static let kinds = PostgresStatement("kinds", kindsText)
 
     static let kindsText = """
-        SELECT k.kind_no, k.name, k.presentation, k.content ->> 'title' AS title,
+        SELECT
+            k.kind_no, k.name, k.presentation,
+            k.content ->> 'title' AS title,
             k.content ->> 'subtitle' AS subtitle,
-            k.content ->> 'body' AS body, k.content ->> 'container' AS container, k.push_type, k.priority,
-            k.interruption_level, k.category, k.sound, k.group_by_thread, k.mutable_content,
-            (extract(epoch FROM k.provider_ttl) * 1000)::int8 AS provider_ttl, k.retry,
+            k.content ->> 'body' AS body,
+            k.content ->> 'container' AS container,
+            k.push_type, k.priority, k.interruption_level, k.category, k.sound, k.group_by_thread, k.mutable_content,
+            (extract(epoch FROM k.provider_ttl) * 1000)::int8 AS provider_ttl,
+            k.retry,
             ARRAY(SELECT e.key FROM jsonb_each(k.payload_keys) e ORDER BY e.key) AS key_names,
             ARRAY(SELECT e.value ->> 'type' FROM jsonb_each(k.payload_keys) e ORDER BY e.key) AS key_types
-        FROM postbell.kinds k ORDER BY k.kind_no
+        FROM postbell.kinds k
+        ORDER BY k.kind_no
         """
 
     /// Result: `route_no` int2, `provider` text, `environment` text (null where the provider has none), `app` text.
     static let routes = PostgresStatement("routes", routesText)
 
     static let routesText = """
-        SELECT r.route_no, r.provider, r.environment, r.app FROM postbell.routes r ORDER BY r.route_no
+        SELECT r.route_no, r.provider, r.environment, r.app
+        FROM postbell.routes r
+        ORDER BY r.route_no
         """
 }

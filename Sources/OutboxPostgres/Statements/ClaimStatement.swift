@@ -43,89 +43,153 @@ enum ClaimStatement {
     static let text = """
         WITH candidate AS MATERIALIZED (
             -- one probe per share; what somebody has locked is left to the next scan from the start
-            SELECT q.tid FROM unnest($3::int2[], $4::int4[], $5::int4[], $6::timestamptz[], $7::uuid[])
+            SELECT q.tid
+            FROM unnest($3::int2[], $4::int4[], $5::int4[], $6::timestamptz[], $7::uuid[])
                 s(urgency, tenant_no, credit, mark_due_at, mark_id)
             CROSS JOIN LATERAL (
-                SELECT ctid AS tid FROM postbell.queue
-                WHERE route_no = $1::int2 AND crashes = $2::int2 AND urgency = s.urgency AND tenant_no = s.tenant_no
-                  AND due_at <= now() AND (due_at, notification_id) >= (s.mark_due_at, s.mark_id)
-                ORDER BY due_at, notification_id LIMIT s.credit FOR UPDATE SKIP LOCKED) q),
+                SELECT ctid AS tid
+                FROM postbell.queue
+                WHERE route_no = $1::int2
+                    AND crashes = $2::int2
+                    AND urgency = s.urgency
+                    AND tenant_no = s.tenant_no
+                    AND due_at <= now()
+                    AND (due_at, notification_id) >= (s.mark_due_at, s.mark_id)
+                ORDER BY due_at, notification_id
+                LIMIT s.credit
+                FOR UPDATE SKIP LOCKED
+            ) q
+        ),
         gone AS (
             -- a locked row cannot move and is never updated, so its ctid holds
-            DELETE FROM postbell.queue WHERE ctid = ANY (ARRAY(SELECT tid FROM candidate))
-            RETURNING notification_id, tenant_no, urgency, due_at, attempt, crashes, prior, after_device),
+            DELETE FROM postbell.queue
+            WHERE ctid = ANY (ARRAY(SELECT tid FROM candidate))
+            RETURNING notification_id, tenant_no, urgency, due_at, attempt, crashes, prior, after_device
+        ),
         taken AS MATERIALIZED (
             -- LEFT JOIN: a row whose notification is not to be seen is an orphan, not a gap
-            SELECT row_number() OVER ()::int2 AS pos, q.notification_id, q.tenant_no, q.urgency, q.due_at,
-                (q.attempt + 1)::int2 AS attempt, q.crashes, q.prior, q.after_device,
-                CASE WHEN n.id IS NULL THEN 3
-                     WHEN EXISTS (SELECT 1 FROM postbell.settlements w
-                                  WHERE w.notification_id = q.notification_id AND w.route_no IS NULL) THEN 1
-                     WHEN n.subject IS NOT NULL AND EXISTS (
-                         SELECT 1 FROM postbell.supersessions u
-                         WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at) THEN 4
-                     WHEN n.expires_at <= now() THEN 2 ELSE 0 END AS verdict,
+            SELECT
+                row_number() OVER ()::int2 AS pos,
+                q.notification_id, q.tenant_no, q.urgency, q.due_at,
+                (q.attempt + 1)::int2 AS attempt,
+                q.crashes, q.prior, q.after_device,
+                CASE
+                    WHEN n.id IS NULL THEN 3
+                    WHEN EXISTS (
+                        SELECT 1 FROM postbell.settlements w
+                        WHERE w.notification_id = q.notification_id AND w.route_no IS NULL)
+                        THEN 1
+                    WHEN n.subject IS NOT NULL AND EXISTS (
+                        SELECT 1 FROM postbell.supersessions u
+                        WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
+                        THEN 4
+                    WHEN n.expires_at <= now() THEN 2
+                    ELSE 0
+                END AS verdict,
                 n.kind_no, n.created_at, n.expires_at, n.payload, n.collapse_key, n.thread, n.badge, n.silent,
                 n.tenant_id, n.principal_id, n.kind, n.device_no AS only_device, n.except_device_no AS not_device
-            FROM gone q LEFT JOIN postbell.outbox n ON n.id = q.notification_id),
+            FROM gone q
+            LEFT JOIN postbell.outbox n ON n.id = q.notification_id
+        ),
         addressed AS MATERIALIZED (
             -- the page of targets: live devices of the route that do not mute the kind; after an earlier claim,
-            -- without those that have a final row or wait for their own retry (-1), and with the attempts each has
-            -- spent
+            -- without those that have a final row or wait for their own retry (-1), and with the attempts each
+            -- has spent
             SELECT t.*, d.device_no, d.token, d.token_seq, d.spent, d.success_due_at
-            FROM taken t LEFT JOIN LATERAL (
-                SELECT v.device_no, v.token, v.token_seq, v.spent, v.success_due_at FROM (
-                    SELECT x.device_no, x.token, x.token_seq, x.success_due_at,
+            FROM taken t
+            LEFT JOIN LATERAL (
+                SELECT v.device_no, v.token, v.token_seq, v.spent, v.success_due_at
+                FROM (
+                    SELECT
+                        x.device_no, x.token, x.token_seq, x.success_due_at,
                         CASE WHEN t.prior THEN (
-                            SELECT CASE WHEN bool_or(y.final OR y.retry_at > now()) THEN -1
-                                        ELSE count(DISTINCT y.batch) FILTER (WHERE y.outcome IN (3, 6)) END
+                            SELECT CASE
+                                WHEN bool_or(y.final OR y.retry_at > now()) THEN -1
+                                ELSE count(DISTINCT y.batch) FILTER (WHERE y.outcome IN (3, 6))
+                            END
                             FROM postbell.deliveries y
-                            WHERE y.notification_id = t.notification_id AND y.device_no = x.device_no
-                              AND y.id >= postbell.uuid_floor(t.created_at - interval '1 day')) ELSE 0 END AS spent
+                            WHERE y.notification_id = t.notification_id
+                                AND y.device_no = x.device_no
+                                AND y.id >= postbell.uuid_floor(t.created_at - interval '1 day'))
+                        ELSE 0 END AS spent
                     FROM postbell.devices x
-                    WHERE t.verdict = 0 AND x.tenant_id = t.tenant_id AND x.principal_id = t.principal_id
-                      AND x.route_no = $1::int2 AND x.device_no > t.after_device
-                      AND x.token IS NOT NULL AND x.status = 'active'
-                      AND (t.only_device IS NULL OR x.device_no = t.only_device)
-                      AND (t.not_device IS NULL OR x.device_no <> t.not_device)
-                      AND t.kind <> ALL (x.muted_kinds)
-                    ORDER BY x.device_no OFFSET 0) v
-                WHERE v.spent >= 0 LIMIT $11::int8) d ON true),
+                    WHERE t.verdict = 0
+                        AND x.tenant_id = t.tenant_id
+                        AND x.principal_id = t.principal_id
+                        AND x.route_no = $1::int2
+                        AND x.device_no > t.after_device
+                        AND x.token IS NOT NULL
+                        AND x.status = 'active'
+                        AND (t.only_device IS NULL OR x.device_no = t.only_device)
+                        AND (t.not_device IS NULL OR x.device_no <> t.not_device)
+                        AND t.kind <> ALL (x.muted_kinds)
+                    ORDER BY x.device_no
+                    OFFSET 0
+                ) v
+                WHERE v.spent >= 0
+                LIMIT $11::int8
+            ) d ON true
+        ),
         lease AS (
-            INSERT INTO postbell.leases (batch, owner, route_no, claimed_at, until, ids, tenants, urgencies, attempts,
-                crashes, cursors, open, t_pos, t_dev)
-            SELECT $8::uuid, $9::uuid, $1::int2, now(), now() + $10::interval, array_agg(notification_id),
-                array_agg(tenant_no), array_agg(urgency), array_agg(attempt), array_agg(crashes),
-                    array_agg(after_device),
+            INSERT INTO postbell.leases (
+                batch, owner, route_no, claimed_at, until,
+                ids, tenants, urgencies, attempts, crashes, cursors, open, t_pos, t_dev)
+            SELECT
+                $8::uuid, $9::uuid, $1::int2, now(), now() + $10::interval,
+                array_agg(notification_id), array_agg(tenant_no), array_agg(urgency),
+                array_agg(attempt), array_agg(crashes), array_agg(after_device),
                 repeat('1', count(*)::int)::varbit,
                 (SELECT coalesce(array_agg(pos), '{}') FROM addressed WHERE device_no IS NOT NULL),
                 (SELECT coalesce(array_agg(device_no), '{}') FROM addressed WHERE device_no IS NOT NULL)
-            FROM taken HAVING count(*) > 0)
-        SELECT pos AS position, notification_id, tenant_no, urgency, due_at, attempt, crashes, prior, after_device,
-            verdict::int2 AS verdict, kind_no, created_at, expires_at, payload, collapse_key, thread, badge, silent,
-            device_no, token, token_seq, spent::int2 AS spent, success_due_at <= now() AS notes_success,
+            FROM taken
+            HAVING count(*) > 0
+        )
+        SELECT
+            pos AS position, notification_id, tenant_no, urgency, due_at, attempt, crashes, prior, after_device,
+            verdict::int2 AS verdict,
+            kind_no, created_at, expires_at, payload, collapse_key, thread, badge, silent,
+            device_no, token, token_seq,
+            spent::int2 AS spent,
+            success_due_at <= now() AS notes_success,
             -- nobody to send to: why, unless the dispatch has reached its targets already
-            CASE WHEN device_no IS NULL AND verdict = 0 AND NOT (prior AND EXISTS (
-                SELECT 1 FROM postbell.deliveries y WHERE y.notification_id = a.notification_id AND y.final
-                  AND y.route_no = $1::int2 AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')))
+            CASE WHEN device_no IS NULL
+                AND verdict = 0
+                AND NOT (prior AND EXISTS (
+                    SELECT 1 FROM postbell.deliveries y
+                    WHERE y.notification_id = a.notification_id
+                        AND y.final
+                        AND y.route_no = $1::int2
+                        AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')))
             THEN (
-                SELECT CASE WHEN bool_or(v.token IS NOT NULL AND v.status = 'active') THEN 'muted'
-                            WHEN bool_or(v.status = 'active') THEN 'no_token'
-                            WHEN bool_or(v.status = 'revoked') THEN 'revoked' ELSE 'no_device' END
+                SELECT CASE
+                    WHEN bool_or(v.token IS NOT NULL AND v.status = 'active') THEN 'muted'
+                    WHEN bool_or(v.status = 'active') THEN 'no_token'
+                    WHEN bool_or(v.status = 'revoked') THEN 'revoked'
+                    ELSE 'no_device'
+                END
                 FROM postbell.devices v
-                WHERE v.tenant_id = a.tenant_id AND v.principal_id = a.principal_id AND v.route_no = $1::int2
-                  AND (a.only_device IS NULL OR v.device_no = a.only_device)
-                  AND (a.not_device IS NULL OR v.device_no <> a.not_device)) END AS nobody,
+                WHERE v.tenant_id = a.tenant_id
+                    AND v.principal_id = a.principal_id
+                    AND v.route_no = $1::int2
+                    AND (a.only_device IS NULL OR v.device_no = a.only_device)
+                    AND (a.not_device IS NULL OR v.device_no <> a.not_device))
+            END AS nobody,
             -- targets that wait for their own retry: the dispatch must not leave before them
             CASE WHEN prior AND verdict = 0 THEN (
-                SELECT min(y.retry_at) FROM postbell.deliveries y
-                WHERE y.notification_id = a.notification_id AND y.route_no = $1::int2 AND y.retry_at > now() AND
-                    NOT y.final
-                  AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')
-                  AND NOT EXISTS (
-                      SELECT 1 FROM postbell.deliveries z
-                      WHERE z.notification_id = y.notification_id AND z.device_no = y.device_no AND z.final
-                        AND z.id >= postbell.uuid_floor(a.created_at - interval '1 day'))) END AS others_due_at,
+                SELECT min(y.retry_at)
+                FROM postbell.deliveries y
+                WHERE y.notification_id = a.notification_id
+                    AND y.route_no = $1::int2
+                    AND y.retry_at > now()
+                    AND NOT y.final
+                    AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')
+                    AND NOT EXISTS (
+                        SELECT 1 FROM postbell.deliveries z
+                        WHERE z.notification_id = y.notification_id
+                            AND z.device_no = y.device_no
+                            AND z.final
+                            AND z.id >= postbell.uuid_floor(a.created_at - interval '1 day')))
+            END AS others_due_at,
             now() AS now
         FROM addressed a
         """

@@ -16,33 +16,49 @@ enum RecheckStatement {
 
     static let text = """
         WITH own AS MATERIALIZED (
-            SELECT 1 FROM postbell.leases WHERE batch = $4::uuid AND owner = $5::uuid AND until > now())
-        SELECT EXISTS (SELECT 1 FROM own) AS owned,
-            CASE WHEN n.id IS NULL THEN 'no_access'
-                 WHEN w.status IS NOT NULL THEN
-                     CASE WHEN w.reason IN ('superseded', 'seen', 'no_access', 'erased', 'cancelled', 'expired')
-                         THEN w.reason
-                          ELSE 'cancelled' END
-                 WHEN n.subject IS NOT NULL AND EXISTS (
-                     SELECT 1 FROM postbell.supersessions u
-                     WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
-                         THEN 'superseded'
-                 WHEN n.expires_at <= now() THEN 'expired'
-                 WHEN d.device_no IS NULL OR d.status <> 'active' OR d.tenant_id <> n.tenant_id
-                      OR d.principal_id <> n.principal_id THEN 'revoked'
-                 WHEN d.token IS NULL THEN 'no_token'
-                 WHEN d.token_seq <> x.token_seq OR d.route_no <> $6::int2 THEN 'token_changed'
-                 WHEN n.kind = ANY (d.muted_kinds) THEN 'muted' END AS reason
-        FROM unnest($1::uuid[], $2::int8[], $3::int4[]) WITH ORDINALITY x(notification_id, device_no, token_seq,
-            place)
+            SELECT 1 FROM postbell.leases
+            WHERE batch = $4::uuid AND owner = $5::uuid AND until > now()
+        )
+        SELECT
+            EXISTS (SELECT 1 FROM own) AS owned,
+            CASE
+                WHEN n.id IS NULL THEN 'no_access'
+                WHEN w.status IS NOT NULL THEN
+                    CASE
+                        WHEN w.reason IN ('superseded', 'seen', 'no_access', 'erased', 'cancelled', 'expired')
+                            THEN w.reason
+                        ELSE 'cancelled'
+                    END
+                WHEN n.subject IS NOT NULL AND EXISTS (
+                    SELECT 1 FROM postbell.supersessions u
+                    WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
+                    THEN 'superseded'
+                WHEN n.expires_at <= now() THEN 'expired'
+                WHEN d.device_no IS NULL
+                    OR d.status <> 'active'
+                    OR d.tenant_id <> n.tenant_id
+                    OR d.principal_id <> n.principal_id
+                    THEN 'revoked'
+                WHEN d.token IS NULL THEN 'no_token'
+                WHEN d.token_seq <> x.token_seq OR d.route_no <> $6::int2 THEN 'token_changed'
+                WHEN n.kind = ANY (d.muted_kinds) THEN 'muted'
+            END AS reason
+        FROM unnest($1::uuid[], $2::int8[], $3::int4[])
+            WITH ORDINALITY x(notification_id, device_no, token_seq, place)
         LEFT JOIN postbell.outbox n ON n.id = x.notification_id
         LEFT JOIN LATERAL (
-            SELECT s.status, s.reason FROM postbell.settlements s
-            WHERE s.notification_id = x.notification_id AND s.route_no IS NULL ORDER BY s.seq LIMIT 1) w ON true
+            SELECT s.status, s.reason
+            FROM postbell.settlements s
+            WHERE s.notification_id = x.notification_id AND s.route_no IS NULL
+            ORDER BY s.seq
+            LIMIT 1
+        ) w ON true
         LEFT JOIN LATERAL (
             -- no join by hash in a pinned session: the primary key, row by row
             SELECT v.device_no, v.status, v.tenant_id, v.principal_id, v.token, v.token_seq, v.route_no, v.muted_kinds
-            FROM postbell.devices v WHERE v.device_no = x.device_no) d ON true
+            FROM postbell.devices v
+            WHERE v.device_no = x.device_no
+        ) d ON true
         ORDER BY x.place
         """
 

@@ -9,8 +9,10 @@ enum RecoverStatement {
     static let statement = PostgresStatement("recover", text, parameterTypes: [.timestamptz, .int4, .int4, .int4])
 
     static let text = """
-        SELECT count(*) AS leases, coalesce(sum(items), 0)::int8 AS rows, coalesce(sum(unknowns),
-            0)::int8 AS unknowns,
+        SELECT
+            count(*) AS leases,
+            coalesce(sum(items), 0)::int8 AS rows,
+            coalesce(sum(unknowns), 0)::int8 AS unknowns,
             coalesce(sum(set_aside), 0)::int8 AS set_aside
         FROM postbell.recover($1::timestamptz, $2::int4, $3::int4, $4::int4)
         """

@@ -9,8 +9,10 @@ enum RenewStatement {
     static let statement = PostgresStatement("renew", text, parameterTypes: [.uuid.array, .uuid, .interval])
 
     static let text = """
-        UPDATE postbell.leases SET until = now() + $3::interval
-        WHERE batch = ANY ($1::uuid[]) AND owner = $2::uuid RETURNING batch
+        UPDATE postbell.leases
+        SET until = now() + $3::interval
+        WHERE batch = ANY ($1::uuid[]) AND owner = $2::uuid
+        RETURNING batch
         """
 
     static func command(_ batches: [Identifier], owner: Identifier, lease: Duration) -> PostgresCommand {

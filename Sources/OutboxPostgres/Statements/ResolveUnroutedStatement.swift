@@ -11,42 +11,77 @@ enum ResolveUnroutedStatement {
 
     static let text = """
         WITH candidate AS MATERIALIZED (
-            SELECT ctid AS tid FROM postbell.queue WHERE route_no = 0 AND due_at <= now()
-            ORDER BY due_at LIMIT $1::int8 FOR UPDATE SKIP LOCKED),
+            SELECT ctid AS tid
+            FROM postbell.queue
+            WHERE route_no = 0 AND due_at <= now()
+            ORDER BY due_at
+            LIMIT $1::int8
+            FOR UPDATE SKIP LOCKED
+        ),
         gone AS (
-            DELETE FROM postbell.queue WHERE ctid = ANY (ARRAY(SELECT tid FROM candidate))
-            RETURNING notification_id, tenant_no, urgency),
+            DELETE FROM postbell.queue
+            WHERE ctid = ANY (ARRAY(SELECT tid FROM candidate))
+            RETURNING notification_id, tenant_no, urgency
+        ),
         judged AS MATERIALIZED (
             -- the same order as in the claim: over, superseded, expired, then its devices
-            SELECT g.notification_id, g.tenant_no, g.urgency, n.id IS NULL AS orphan, n.planned_at,
-                CASE WHEN n.id IS NULL OR EXISTS (SELECT 1 FROM postbell.settlements w
-                                                  WHERE w.notification_id = g.notification_id AND w.route_no IS NULL)
-                                                      THEN 'closed'
-                     WHEN n.subject IS NOT NULL AND EXISTS (
-                         SELECT 1 FROM postbell.supersessions u
-                         WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
-                             THEN 'superseded'
-                     WHEN n.expires_at <= now() THEN 'expired' ELSE 'send' END AS verdict,
-                ARRAY(SELECT DISTINCT d.route_no FROM postbell.devices d
-                      WHERE d.tenant_id = n.tenant_id AND d.principal_id = n.principal_id AND d.token IS NOT NULL
-                        AND d.status = 'active' AND (n.device_no IS NULL OR d.device_no = n.device_no)
+            SELECT
+                g.notification_id, g.tenant_no, g.urgency,
+                n.id IS NULL AS orphan,
+                n.planned_at,
+                CASE
+                    WHEN n.id IS NULL OR EXISTS (
+                        SELECT 1 FROM postbell.settlements w
+                        WHERE w.notification_id = g.notification_id AND w.route_no IS NULL)
+                        THEN 'closed'
+                    WHEN n.subject IS NOT NULL AND EXISTS (
+                        SELECT 1 FROM postbell.supersessions u
+                        WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
+                        THEN 'superseded'
+                    WHEN n.expires_at <= now() THEN 'expired'
+                    ELSE 'send'
+                END AS verdict,
+                ARRAY(
+                    SELECT DISTINCT d.route_no
+                    FROM postbell.devices d
+                    WHERE d.tenant_id = n.tenant_id
+                        AND d.principal_id = n.principal_id
+                        AND d.token IS NOT NULL
+                        AND d.status = 'active'
+                        AND (n.device_no IS NULL OR d.device_no = n.device_no)
                         AND (n.except_device_no IS NULL OR d.device_no <> n.except_device_no)
                         AND (k.apps IS NULL OR d.app = ANY (k.apps))) AS routes
-            FROM gone g LEFT JOIN postbell.outbox n ON n.id = g.notification_id
-            LEFT JOIN postbell.kinds k ON k.kind_no = n.kind_no),
+            FROM gone g
+            LEFT JOIN postbell.outbox n ON n.id = g.notification_id
+            LEFT JOIN postbell.kinds k ON k.kind_no = n.kind_no
+        ),
         routed AS (
             INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
             SELECT least(j.planned_at, now()), j.notification_id, j.tenant_no, r.route_no, j.urgency
-            FROM judged j CROSS JOIN LATERAL unnest(j.routes) r(route_no)
-            WHERE j.verdict = 'send' ORDER BY j.notification_id ON CONFLICT DO NOTHING RETURNING route_no),
+            FROM judged j
+            CROSS JOIN LATERAL unnest(j.routes) r(route_no)
+            WHERE j.verdict = 'send'
+            ORDER BY j.notification_id
+            ON CONFLICT DO NOTHING
+            RETURNING route_no
+        ),
         ended AS (
             INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
-            SELECT j.notification_id, j.tenant_no, CASE j.verdict WHEN 'superseded' THEN NULL ELSE 0 END,
+            SELECT
+                j.notification_id,
+                j.tenant_no,
+                CASE j.verdict WHEN 'superseded' THEN NULL ELSE 0 END,
                 CASE j.verdict WHEN 'send' THEN 'dispatched' ELSE j.verdict END,
                 CASE j.verdict WHEN 'send' THEN 'no_device' ELSE j.verdict END
-            FROM judged j WHERE j.verdict IN ('superseded', 'expired') OR (j.verdict = 'send' AND j.routes = '{}')
-            ORDER BY j.notification_id RETURNING 1)
-        SELECT (SELECT count(*) FROM judged) AS resolved, (SELECT count(*) FROM routed) AS routed,
+            FROM judged j
+            WHERE j.verdict IN ('superseded', 'expired')
+                OR (j.verdict = 'send' AND j.routes = '{}')
+            ORDER BY j.notification_id
+            RETURNING 1
+        )
+        SELECT
+            (SELECT count(*) FROM judged) AS resolved,
+            (SELECT count(*) FROM routed) AS routed,
             (SELECT count(*) FROM judged WHERE orphan) AS orphans,
             -- other workers may serve those routes
             postbell.wake((SELECT array_agg(DISTINCT route_no) FROM routed)) IS NULL AS woken

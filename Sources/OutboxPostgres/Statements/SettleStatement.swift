@@ -36,54 +36,93 @@ enum SettleStatement {
         WITH own AS MATERIALIZED (
             -- the fence: the lease in its newest version, locked. The arrays are detoasted once, and only when rows
             -- go somewhere
-            SELECT l.batch, l.route_no, l.open & $4::varbit AS leaving, l.open & ~($4::varbit) AS rest,
-                CASE WHEN moves THEN l.ids || '{}'::uuid[] END AS ids, CASE WHEN moves THEN l.tenants ||
-                    '{}'::int4[] END AS tenants,
+            SELECT
+                l.batch,
+                l.route_no,
+                l.open & $4::varbit AS leaving,
+                l.open & ~($4::varbit) AS rest,
+                CASE WHEN moves THEN l.ids || '{}'::uuid[] END AS ids,
+                CASE WHEN moves THEN l.tenants || '{}'::int4[] END AS tenants,
                 CASE WHEN moves THEN l.urgencies || '{}'::int2[] END AS urgencies,
                 CASE WHEN moves THEN l.crashes || '{}'::int2[] END AS crashes
             FROM postbell.leases l, (SELECT cardinality($20::int2[]) + cardinality($25::int2[]) > 0 AS moves) z
-            WHERE l.batch = $1::uuid AND l.owner = $2::uuid FOR UPDATE OF l),
+            WHERE l.batch = $1::uuid AND l.owner = $2::uuid
+            FOR UPDATE OF l
+        ),
         written AS (
             -- the ids are the worker's, so a repetition adds nothing; late: the lease is not ours any more
-            INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, token_seq, tenant_no, worker_no,
-                route_no,
-                attempt, outcome, final, late, retry_at, provider_status, reason, provider_id, attempted_at,
-                    answer_us)
-            SELECT x.id, x.notification_id, $1::uuid, x.device_no, x.token_seq, x.tenant_no, $5::int4, $3::int2,
-                x.attempt,
-                x.outcome, x.final, NOT EXISTS (SELECT 1 FROM own), now() + x.wait * interval '1 millisecond',
-                    x.status,
-                x.reason, x.provider_id, x.attempted_at, x.answer_us
-            FROM unnest($6::uuid[], $7::uuid[], $8::int8[], $9::int4[], $10::int4[], $11::int2[], $12::int2[],
-                $13::bool[],
-                $14::int8[], $15::int2[], $16::text[], $17::text[], $18::timestamptz[], $19::int4[])
-                x(id, notification_id, device_no, token_seq, tenant_no, attempt, outcome, final, wait, status, reason,
-                  provider_id, attempted_at, answer_us)
-            ON CONFLICT DO NOTHING RETURNING 1),
+            INSERT INTO postbell.deliveries (
+                id, notification_id, batch, device_no, token_seq, tenant_no, worker_no, route_no,
+                attempt, outcome, final, late, retry_at,
+                provider_status, reason, provider_id, attempted_at, answer_us)
+            SELECT
+                x.id, x.notification_id, $1::uuid, x.device_no, x.token_seq, x.tenant_no, $5::int4, $3::int2,
+                x.attempt, x.outcome, x.final, NOT EXISTS (SELECT 1 FROM own),
+                now() + x.wait * interval '1 millisecond',
+                x.status, x.reason, x.provider_id, x.attempted_at, x.answer_us
+            FROM unnest(
+                $6::uuid[], $7::uuid[], $8::int8[], $9::int4[], $10::int4[],
+                $11::int2[], $12::int2[], $13::bool[], $14::int8[],
+                $15::int2[], $16::text[], $17::text[], $18::timestamptz[], $19::int4[]
+            ) x(
+                id, notification_id, device_no, token_seq, tenant_no,
+                attempt, outcome, final, wait,
+                status, reason, provider_id, attempted_at, answer_us
+            )
+            ON CONFLICT DO NOTHING
+            RETURNING 1
+        ),
         back AS (
             -- only what is still open AND leaves now may go anywhere
-            INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency,
-                attempt, prior)
-            SELECT now() + r.wait * interval '1 millisecond', own.ids[r.pos], r.after_device, own.tenants[r.pos],
+            INSERT INTO postbell.queue (
+                due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+            SELECT
+                now() + r.wait * interval '1 millisecond',
+                own.ids[r.pos],
+                r.after_device,
+                own.tenants[r.pos],
                 own.route_no,
-                CASE WHEN r.clear THEN 0 ELSE own.crashes[r.pos] END, own.urgencies[r.pos], r.attempt, true
-            FROM own, unnest($20::int2[], $21::int8[], $22::int2[], $23::int8[], $24::bool[]) r(pos, wait, attempt,
-                after_device, clear)
-            WHERE get_bit(own.leaving, r.pos - 1) = 1 ORDER BY 2 ON CONFLICT DO NOTHING RETURNING 1),
+                CASE WHEN r.clear THEN 0 ELSE own.crashes[r.pos] END,
+                own.urgencies[r.pos],
+                r.attempt,
+                true
+            FROM own, unnest($20::int2[], $21::int8[], $22::int2[], $23::int8[], $24::bool[])
+                r(pos, wait, attempt, after_device, clear)
+            WHERE get_bit(own.leaving, r.pos - 1) = 1
+            ORDER BY 2
+            ON CONFLICT DO NOTHING
+            RETURNING 1
+        ),
         ended AS (
             INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
-            SELECT own.ids[e.pos], own.tenants[e.pos], CASE WHEN e.whole THEN NULL ELSE own.route_no END, e.status,
+            SELECT
+                own.ids[e.pos],
+                own.tenants[e.pos],
+                CASE WHEN e.whole THEN NULL ELSE own.route_no END,
+                e.status,
                 e.reason
             FROM own, unnest($25::int2[], $26::text[], $27::text[], $28::bool[]) e(pos, status, reason, whole)
-            WHERE get_bit(own.leaving, e.pos - 1) = 1 ORDER BY 1 RETURNING 1),
+            WHERE get_bit(own.leaving, e.pos - 1) = 1
+            ORDER BY 1
+            RETURNING 1
+        ),
         shrunk AS (
-            UPDATE postbell.leases t SET open = own.rest FROM own
-            WHERE t.batch = own.batch AND bit_count(own.rest) > 0 AND bit_count(own.leaving) > 0),
+            UPDATE postbell.leases t
+            SET open = own.rest
+            FROM own
+            WHERE t.batch = own.batch AND bit_count(own.rest) > 0 AND bit_count(own.leaving) > 0
+        ),
         finished AS (
             -- the database decides that nothing is left, never the worker's word
-            DELETE FROM postbell.leases t USING own WHERE t.batch = own.batch AND bit_count(own.rest) = 0)
-        SELECT EXISTS (SELECT 1 FROM own) AS owned, (SELECT count(*) FROM written) AS inserted,
-            (SELECT count(*) FROM back) AS returned, (SELECT count(*) FROM ended) AS ended
+            DELETE FROM postbell.leases t
+            USING own
+            WHERE t.batch = own.batch AND bit_count(own.rest) = 0
+        )
+        SELECT
+            EXISTS (SELECT 1 FROM own) AS owned,
+            (SELECT count(*) FROM written) AS inserted,
+            (SELECT count(*) FROM back) AS returned,
+            (SELECT count(*) FROM ended) AS ended
         """
 
     /// What the settle answered.

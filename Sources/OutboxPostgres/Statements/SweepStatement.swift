@@ -13,24 +13,43 @@ enum SweepStatement {
 
     static let text = """
         WITH stretch AS MATERIALIZED (
-            SELECT q.notification_id, q.route_no FROM postbell.queue q
+            SELECT q.notification_id, q.route_no
+            FROM postbell.queue q
             WHERE (q.notification_id, q.route_no) > ($2::uuid, $3::int2)
-            ORDER BY q.notification_id, q.route_no LIMIT $4::int8),
+            ORDER BY q.notification_id, q.route_no
+            LIMIT $4::int8
+        ),
         overdue AS MATERIALIZED (
-            SELECT q.tid FROM stretch s CROSS JOIN LATERAL (
-                SELECT p.ctid AS tid FROM postbell.queue p JOIN postbell.outbox n ON n.id = p.notification_id
+            SELECT q.tid
+            FROM stretch s
+            CROSS JOIN LATERAL (
+                SELECT p.ctid AS tid
+                FROM postbell.queue p
+                JOIN postbell.outbox n ON n.id = p.notification_id
                 WHERE p.notification_id = s.notification_id AND p.route_no = s.route_no AND n.expires_at <= now()
-                FOR UPDATE OF p SKIP LOCKED) q
-            WHERE s.route_no <> ALL ($1::int2[])),
+                FOR UPDATE OF p SKIP LOCKED
+            ) q
+            WHERE s.route_no <> ALL ($1::int2[])
+        ),
         gone AS (
-            DELETE FROM postbell.queue WHERE ctid = ANY (ARRAY(SELECT tid FROM overdue)) RETURNING notification_id,
-                tenant_no, route_no),
+            DELETE FROM postbell.queue
+            WHERE ctid = ANY (ARRAY(SELECT tid FROM overdue))
+            RETURNING notification_id, tenant_no, route_no
+        ),
         ended AS (
             INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
-            SELECT g.notification_id, g.tenant_no, g.route_no, 'expired', 'expired' FROM gone g RETURNING 1),
+            SELECT g.notification_id, g.tenant_no, g.route_no, 'expired', 'expired'
+            FROM gone g
+            RETURNING 1
+        ),
         last AS (
-            SELECT notification_id, route_no FROM stretch ORDER BY notification_id DESC, route_no DESC LIMIT 1)
-        SELECT (SELECT count(*) FROM ended) AS ended,
+            SELECT notification_id, route_no
+            FROM stretch
+            ORDER BY notification_id DESC, route_no DESC
+            LIMIT 1
+        )
+        SELECT
+            (SELECT count(*) FROM ended) AS ended,
             (SELECT notification_id FROM last WHERE (SELECT count(*) FROM stretch) = $4::int8) AS last_id,
             (SELECT route_no FROM last WHERE (SELECT count(*) FROM stretch) = $4::int8) AS last_route
         """

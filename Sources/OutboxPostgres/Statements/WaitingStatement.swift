@@ -18,23 +18,36 @@ enum WaitingStatement {
 
     static let text = """
         SELECT now() AS now, w.route_no, w.crashes, w.urgency, w.tenant_no, w.due_at
-        FROM (SELECT 1) always LEFT JOIN LATERAL (
-        SELECT r.route_no, s.crashes, s.urgency, s.tenant_no, s.due_at
-        FROM unnest($1::int2[], $2::int2[], $3::int2[], $4::int4[]) r(route_no, crashes, urgency, tenant_no)
-        CROSS JOIN LATERAL (
-            WITH RECURSIVE share AS (
-                (SELECT q.crashes, q.urgency, q.tenant_no, q.due_at, 1 AS number FROM postbell.queue q
-                 WHERE q.route_no = r.route_no AND (q.crashes, q.urgency, q.tenant_no) > (r.crashes, r.urgency,
-                     r.tenant_no)
-                 ORDER BY q.crashes, q.urgency, q.tenant_no, q.due_at LIMIT 1)
-                UNION ALL
-                SELECT n.crashes, n.urgency, n.tenant_no, n.due_at, share.number + 1 FROM share CROSS JOIN LATERAL (
-                    SELECT q.crashes, q.urgency, q.tenant_no, q.due_at FROM postbell.queue q
-                    WHERE q.route_no = r.route_no AND (q.crashes, q.urgency, q.tenant_no) > (share.crashes,
-                        share.urgency, share.tenant_no)
-                    ORDER BY q.crashes, q.urgency, q.tenant_no, q.due_at LIMIT 1) n
-                WHERE share.number < $5::int8)
-            SELECT * FROM share) s) w ON true
+        FROM (SELECT 1) always
+        LEFT JOIN LATERAL (
+            SELECT r.route_no, s.crashes, s.urgency, s.tenant_no, s.due_at
+            FROM unnest($1::int2[], $2::int2[], $3::int2[], $4::int4[]) r(route_no, crashes, urgency, tenant_no)
+            CROSS JOIN LATERAL (
+                WITH RECURSIVE share AS (
+                    (
+                        SELECT q.crashes, q.urgency, q.tenant_no, q.due_at, 1 AS number
+                        FROM postbell.queue q
+                        WHERE q.route_no = r.route_no
+                            AND (q.crashes, q.urgency, q.tenant_no) > (r.crashes, r.urgency, r.tenant_no)
+                        ORDER BY q.crashes, q.urgency, q.tenant_no, q.due_at
+                        LIMIT 1
+                    )
+                    UNION ALL
+                    SELECT n.crashes, n.urgency, n.tenant_no, n.due_at, share.number + 1
+                    FROM share
+                    CROSS JOIN LATERAL (
+                        SELECT q.crashes, q.urgency, q.tenant_no, q.due_at
+                        FROM postbell.queue q
+                        WHERE q.route_no = r.route_no
+                            AND (q.crashes, q.urgency, q.tenant_no) > (share.crashes, share.urgency, share.tenant_no)
+                        ORDER BY q.crashes, q.urgency, q.tenant_no, q.due_at
+                        LIMIT 1
+                    ) n
+                    WHERE share.number < $5::int8
+                )
+                SELECT * FROM share
+            ) s
+        ) w ON true
         ORDER BY w.route_no, w.crashes, w.urgency, w.tenant_no
         """
 

@@ -11,8 +11,12 @@ enum WorkerStatement {
     static let registerText = """
         INSERT INTO postbell.workers AS w (owner, name, version, routes)
         VALUES ($1::uuid, $2::text, $3::text, $4::int2[])
-        ON CONFLICT (owner) DO UPDATE SET name = excluded.name, version = excluded.version, routes = excluded.routes,
-            heartbeat_at = clock_timestamp(), stopped_at = NULL
+        ON CONFLICT (owner) DO UPDATE SET
+            name = excluded.name,
+            version = excluded.version,
+            routes = excluded.routes,
+            heartbeat_at = clock_timestamp(),
+            stopped_at = NULL
         RETURNING w.worker_no, now() AS now
         """
 
@@ -20,7 +24,10 @@ enum WorkerStatement {
     static let unregister = PostgresStatement("unregister_worker", unregisterText, parameterTypes: [.uuid])
 
     static let unregisterText = """
-        UPDATE postbell.workers SET routes = '{}', stopped_at = clock_timestamp(), heartbeat_at = clock_timestamp()
+        UPDATE postbell.workers SET
+            routes = '{}',
+            stopped_at = clock_timestamp(),
+            heartbeat_at = clock_timestamp()
         WHERE owner = $1::uuid
         """
 

@@ -5,7 +5,7 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "49268aef1510db5696c70d14b34297267967c0a55313558eef22a58c5e2ac3c2",
+        checksum: "76aeaa5e9722a6e5cbba06e357af40366bdaaff8689a39e003750d0365a362fa",
         sql: #"""
 -- Postbell 0003: the producer's side of the outbox, and the wake-up.
 --
@@ -16,11 +16,14 @@ extension Migration {
 SET LOCAL ROLE postbell_owner;
 
 -- Key of the awake locks: first of the two integers, the route is the second.
-CREATE FUNCTION postbell.awake_class() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 1886352482 $$;
+CREATE FUNCTION postbell.awake_class() RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT 1886352482
+$$;
 
 -- Wakes the workers of these routes: NOTIFY holds a cluster-wide lock through the commit, so only where nobody is
--- awake. An awake worker holds the route's key EXCLUSIVE; a probe takes it SHARED, so probes never mistake each other
--- for a worker.
+-- awake. An awake worker holds the route's key EXCLUSIVE; a probe takes it SHARED, so probes never mistake each
+-- other for a worker.
 CREATE FUNCTION postbell.wake(woken smallint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -43,31 +46,41 @@ $$;
 CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    reading  timestamptz := clock_timestamp();
-    kind     record;                                             -- the kind, the switch and the tenant
+    reading timestamptz := clock_timestamp();
+    kind    record;  -- the kind, the switch and the tenant
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
-       OR NOT coalesce(postbell.is_name(NEW.subject), true) OR NOT coalesce(postbell.is_name(NEW.thread), true)
-       OR NOT coalesce(postbell.is_name(NEW.collapse_key), true) THEN
-        PERFORM postbell.refuse('notification.invalid',
+            OR NOT coalesce(postbell.is_name(NEW.subject), true)
+            OR NOT coalesce(postbell.is_name(NEW.thread), true)
+            OR NOT coalesce(postbell.is_name(NEW.collapse_key), true) THEN
+        PERFORM postbell.refuse(
+            'notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
-    SELECT k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
-           (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
-           (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
-        INTO kind FROM postbell.kinds k WHERE k.name = NEW.kind AND k.current;
+    SELECT
+        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
+        (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
+        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
+    INTO kind
+    FROM postbell.kinds k
+    WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
-        PERFORM postbell.refuse('notification.unknown_kind', 'kind "'
-            || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END || '" is not in the catalog');
+        PERFORM postbell.refuse(
+            'notification.unknown_kind',
+            'kind "' || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END
+                || '" is not in the catalog');
     END IF;
     IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
-    IF kind.producers IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM pg_roles r WHERE r.rolname = ANY (kind.producers) AND pg_has_role(SESSION_USER, r.oid,
-                'MEMBER')) THEN
-        PERFORM postbell.refuse('notification.not_permitted',
+    IF kind.producers IS NOT NULL
+            AND NOT EXISTS (
+                SELECT 1 FROM pg_roles r
+                WHERE r.rolname = ANY (kind.producers)
+                    AND pg_has_role(SESSION_USER, r.oid, 'MEMBER')) THEN
+        PERFORM postbell.refuse(
+            'notification.not_permitted',
             'kind "' || kind.name || '" is limited to certain producer roles');
     END IF;
     IF NEW.payload IS NULL THEN
@@ -82,9 +95,13 @@ BEGIN
     NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
-    NEW.collapse_key := coalesce(NEW.collapse_key,
-        CASE kind.collapse WHEN 'dedupe_key' THEN NEW.dedupe_key WHEN 'thread' THEN NEW.thread WHEN 'subject'
-            THEN NEW.subject END);
+    NEW.collapse_key := coalesce(
+        NEW.collapse_key,
+        CASE kind.collapse
+            WHEN 'dedupe_key' THEN NEW.dedupe_key
+            WHEN 'thread' THEN NEW.thread
+            WHEN 'subject' THEN NEW.subject
+        END);
     IF NEW.urgency NOT IN ('urgent', 'bulk') THEN
         PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
     END IF;
@@ -93,25 +110,30 @@ BEGIN
     NEW.device_no := NULL;
     NEW.except_device_no := NULL;
     IF NEW.device_id IS NOT NULL THEN
-        SELECT d.device_no INTO NEW.device_no FROM postbell.devices d
-            WHERE d.id = NEW.device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
+        SELECT d.device_no INTO NEW.device_no
+        FROM postbell.devices d
+        WHERE d.id = NEW.device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
         IF NEW.device_no IS NULL THEN
             PERFORM postbell.refuse('device.unknown', 'the addressed device is not one of this principal');
         END IF;
     END IF;
     IF NEW.except_device_id IS NOT NULL THEN
-        SELECT d.device_no INTO NEW.except_device_no FROM postbell.devices d
-            WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
+        SELECT d.device_no INTO NEW.except_device_no
+        FROM postbell.devices d
+        WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
     END IF;
 
     NEW.routes := '{}';
     IF NEW.expires_at > reading THEN
-        SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes FROM postbell.devices d
-            WHERE d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id AND d.token IS NOT NULL AND
-                d.status = 'active'
-              AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
-              AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
-              AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
+        SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes
+        FROM postbell.devices d
+        WHERE d.tenant_id = NEW.tenant_id
+            AND d.principal_id = NEW.principal_id
+            AND d.token IS NOT NULL
+            AND d.status = 'active'
+            AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
+            AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
+            AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
     END IF;
     RETURN NEW;
 END
@@ -124,40 +146,59 @@ DECLARE
     bad   record;
     woken smallint[];
 BEGIN
-    SELECT k.name, f.code, f.key INTO bad FROM new_rows n JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
-        WHERE f.code IS NOT NULL LIMIT 1;
+    SELECT k.name, f.code, f.key INTO bad
+    FROM new_rows n
+    JOIN postbell.kinds k ON k.kind_no = n.kind_no
+    CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
+    WHERE f.code IS NOT NULL
+    LIMIT 1;
     IF FOUND THEN
         PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
     END IF;
     WITH queued AS (
         -- one row per route; what waits for a device is due when the waiting ends
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
-        SELECT CASE WHEN r.route_no = 0
-                    THEN least(greatest(n.planned_at, n.created_at + (SELECT k.wait_for_device FROM postbell.kinds k
-                        WHERE k.kind_no = n.kind_no)), n.expires_at)
-                    ELSE n.planned_at END,
-               n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
-        FROM new_rows n CROSS JOIN LATERAL unnest(n.routes) r(route_no)
+        SELECT
+            CASE WHEN r.route_no = 0 THEN
+                least(
+                    greatest(
+                        n.planned_at,
+                        n.created_at
+                            + (SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = n.kind_no)),
+                    n.expires_at)
+            ELSE n.planned_at END,
+            n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
+        FROM new_rows n
+        CROSS JOIN LATERAL unnest(n.routes) r(route_no)
         ORDER BY n.id
-        RETURNING route_no),
+        RETURNING route_no
+    ),
     expired AS (
         -- the deadline had already passed: an end at once, and no work
         INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
-        SELECT n.id, n.tenant_no, 'expired', 'expired' FROM new_rows n WHERE n.routes = '{}')
-    SELECT array_agg(DISTINCT q.route_no) INTO woken FROM queued q;
+        SELECT n.id, n.tenant_no, 'expired', 'expired'
+        FROM new_rows n
+        WHERE n.routes = '{}'
+    )
+    SELECT array_agg(DISTINCT q.route_no) INTO woken
+    FROM queued q;
     PERFORM postbell.wake(woken);
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER outbox_defaults BEFORE INSERT ON postbell.outbox FOR
-    EACH ROW EXECUTE FUNCTION postbell.outbox_defaults();
-CREATE TRIGGER outbox_enqueue AFTER INSERT ON postbell.outbox REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION postbell.outbox_enqueue();
+CREATE TRIGGER outbox_defaults
+    BEFORE INSERT ON postbell.outbox
+    FOR EACH ROW
+    EXECUTE FUNCTION postbell.outbox_defaults();
+CREATE TRIGGER outbox_enqueue
+    AFTER INSERT ON postbell.outbox
+    REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT
+    EXECUTE FUNCTION postbell.outbox_enqueue();
 
--- The insert with named arguments. Returns the id, or null where the key exists, the deadline has passed or the kind
--- is off.
+-- The insert with named arguments. Returns the id, or null where the key exists, the deadline has passed
+-- or the kind is off.
 CREATE FUNCTION postbell.enqueue(
     kind             text,
     principal_id     text,
@@ -180,12 +221,12 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     made uuid;
 BEGIN
-    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id,
-        except_device_id,
+    INSERT INTO postbell.outbox AS o (
+        tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
         urgency, collapse_key, not_before, expires_at, silent, badge)
-    VALUES (coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload,
-        device_id,
-        except_device_id, urgency, collapse_key, not_before, expires_at, silent, badge)
+    VALUES (
+        coalesce(tenant_id, postbell.session_tenant()), principal_id, kind, dedupe_key, subject, thread, payload,
+        device_id, except_device_id, urgency, collapse_key, not_before, expires_at, silent, badge)
     ON CONFLICT DO NOTHING
     RETURNING o.id INTO made;
     IF expires_at <= clock_timestamp() THEN
@@ -195,22 +236,22 @@ BEGIN
 END
 $$;
 
--- The subject moved on: one fact, ordered by its clock reading after everything enqueued before it, also if that
--- commits later.
+-- The subject moved on: one fact, ordered by its clock reading after everything enqueued before it,
+-- also if that commits later.
 CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     reading timestamptz := clock_timestamp();
 BEGIN
-    IF tenant IS DISTINCT FROM postbell.session_tenant() AND NOT pg_has_role(SESSION_USER, 'postbell_owner',
-        'MEMBER') THEN
+    IF tenant IS DISTINCT FROM postbell.session_tenant()
+            AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
         PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
     END IF;
     IF NOT coalesce(postbell.is_name(subject), false) THEN
         PERFORM postbell.refuse('notification.invalid', 'subject must be 1 to 200 printable ASCII characters');
     END IF;
     INSERT INTO postbell.supersessions (id, at, tenant_id, subject)
-        VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
+    VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
 END
 $$;
 

@@ -5,12 +5,12 @@ extension Migration {
     /// 0005_dispatch.sql
     static let dispatch0005 = Migration(
         version: 5, name: "dispatch",
-        checksum: "3857d7aa729ef81dd9cd60c66e944865a93311917494741f0bad810479e70907",
+        checksum: "17f8820d4851741fe61fbaa6baef1761bfc27c8e994641d61783f6645b9d640a",
         sql: #"""
 -- Postbell 0005: what workers call beside their own statements: recovery, and the days of the ledger.
 --
--- Locks: SHARE UPDATE EXCLUSIVE on deliveries and ACCESS EXCLUSIVE on its empty default partition while days are
--- attached.
+-- Locks: SHARE UPDATE EXCLUSIVE on deliveries and ACCESS EXCLUSIVE on its empty default partition
+-- while days are attached.
 -- Older workers: may run on; nothing they read changes.
 -- Runs in one transaction that the caller opens.
 
@@ -22,15 +22,22 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT ('{delivered,unregistered,rejected,retry,throttled,misconfigured,unknown,skipped}'::text[])[code + 1]
 $$;
 
--- Lapsed leases go back to the queue: ONE call, several snapshots. The first statement locks the lease, so no settle of
--- it can pass the fence any more; the later ones see every settle that held the lease before. For each open position an
--- `unknown` row tells whom the lost worker may have sent to: the targets are in the lease, for they cannot be derived
--- from today's devices. `crashes` rises only if the caller was connected since before the claim (else it was the
--- database that was away), and only a row that was alone in its lease is set aside. Called with the rights of the
--- dispatcher.
+-- Lapsed leases go back to the queue: ONE call, several snapshots. The first statement locks the lease, so no settle
+-- of it can pass the fence any more; the later ones see every settle that held the lease before. For each open
+-- position an `unknown` row tells whom the lost worker may have sent to: the targets are in the lease, for they cannot
+-- be derived from today's devices. `crashes` rises only if the caller was connected since before the claim (else it
+-- was the database that was away), and only a row that was alone in its lease is set aside. Called with the rights of
+-- the dispatcher.
 CREATE FUNCTION postbell.recover(
-    healthy_since timestamptz, lease_limit int, max_crashes int, worker_no int,
-    OUT batch uuid, OUT route_no smallint, OUT items int, OUT unknowns int, OUT set_aside int
+    healthy_since timestamptz,
+    lease_limit   int,
+    max_crashes   int,
+    worker_no     int,
+    OUT batch     uuid,
+    OUT route_no  smallint,
+    OUT items     int,
+    OUT unknowns  int,
+    OUT set_aside int
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -39,39 +46,59 @@ DECLARE
     lease   postbell.leases;
     counted int;
 BEGIN
-    lapsed := ARRAY(SELECT l.batch FROM postbell.leases l WHERE l.until < now()
-                    ORDER BY l.until LIMIT lease_limit FOR UPDATE SKIP LOCKED);
+    lapsed := ARRAY(
+        SELECT l.batch FROM postbell.leases l
+        WHERE l.until < now()
+        ORDER BY l.until
+        LIMIT lease_limit
+        FOR UPDATE SKIP LOCKED);
     FOREACH batch IN ARRAY lapsed LOOP
         BEGIN
-            DELETE FROM postbell.leases l WHERE l.batch = recover.batch RETURNING l.* INTO lease;
+            DELETE FROM postbell.leases l
+            WHERE l.batch = recover.batch
+            RETURNING l.* INTO lease;
             counted := (recover.healthy_since < lease.claimed_at)::int;
-            INSERT INTO postbell.deliveries (id, notification_id, batch, device_no, tenant_no, worker_no, route_no,
-                    attempt, outcome, final, late, reason)
-                SELECT postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no,
-                       lease.route_no, lease.attempts[t.pos], 6, false, false, 'lease_lost'
-                FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
-                WHERE get_bit(lease.open, t.pos - 1) = 1
-                  AND NOT EXISTS (
-                      SELECT 1 FROM postbell.deliveries d
-                      WHERE d.notification_id = lease.ids[t.pos] AND d.device_no = t.dev AND d.batch = lease.batch
+            INSERT INTO postbell.deliveries (
+                id, notification_id, batch, device_no, tenant_no, worker_no, route_no, attempt, outcome, final, late,
+                reason)
+            SELECT
+                postbell.uuid7(), lease.ids[t.pos], lease.batch, t.dev, lease.tenants[t.pos], recover.worker_no,
+                lease.route_no, lease.attempts[t.pos], 6, false, false, 'lease_lost'
+            FROM unnest(lease.t_pos, lease.t_dev) t(pos, dev)
+            WHERE get_bit(lease.open, t.pos - 1) = 1
+                AND NOT EXISTS (
+                    SELECT 1 FROM postbell.deliveries d
+                    WHERE d.notification_id = lease.ids[t.pos]
+                        AND d.device_no = t.dev
+                        AND d.batch = lease.batch
                         AND d.id >= postbell.uuid_floor(lease.claimed_at - interval '1 day'))
-                ON CONFLICT DO NOTHING;
+            ON CONFLICT DO NOTHING;
             GET DIAGNOSTICS unknowns = ROW_COUNT;
             WITH held AS MATERIALIZED (
                 SELECT u.*, cardinality(lease.ids) = 1 AND u.crashes + counted >= recover.max_crashes AS aside
                 FROM unnest(lease.ids, lease.tenants, lease.urgencies, lease.attempts, lease.crashes, lease.cursors)
                     WITH ORDINALITY u(id, tenant_no, urgency, attempt, crashes, cursor, pos)
-                WHERE get_bit(lease.open, (u.pos - 1)::int) = 1),
+                WHERE get_bit(lease.open, (u.pos - 1)::int) = 1
+            ),
             aside AS (
                 INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
-                SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes' FROM held h WHERE h.aside RETURNING 1),
+                SELECT h.id, h.tenant_no, lease.route_no, 'failed', 'crashes'
+                FROM held h
+                WHERE h.aside
+                RETURNING 1
+            ),
             back AS (
-                INSERT INTO postbell.queue (due_at, notification_id, after_device, tenant_no, route_no, crashes,
-                    urgency, attempt, prior)
-                SELECT now(), h.id, h.cursor, h.tenant_no, lease.route_no,
-                       least(h.crashes + counted, recover.max_crashes), h.urgency, greatest(h.attempt - 1, 0), true
-                FROM held h WHERE NOT h.aside ORDER BY h.id
-                ON CONFLICT DO NOTHING RETURNING 1)
+                INSERT INTO postbell.queue (
+                    due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+                SELECT
+                    now(), h.id, h.cursor, h.tenant_no, lease.route_no,
+                    least(h.crashes + counted, recover.max_crashes), h.urgency, greatest(h.attempt - 1, 0), true
+                FROM held h
+                WHERE NOT h.aside
+                ORDER BY h.id
+                ON CONFLICT DO NOTHING
+                RETURNING 1
+            )
             SELECT (SELECT count(*) FROM back), (SELECT count(*) FROM aside) INTO items, set_aside;
             route_no := lease.route_no;
             RETURN NEXT;
@@ -84,9 +111,9 @@ BEGIN
 END
 $$;
 
--- Makes the ledger's days from yesterday to `days_ahead` from now (UTC). LIKE and ATTACH: CREATE … PARTITION OF would
--- queue every settle behind one long reader. Gives up on a day after `lock_limit` (the caller comes again). Answers
--- how many were made.
+-- Makes the ledger's days from yesterday to `days_ahead` from now (UTC). LIKE and ATTACH: CREATE … PARTITION OF
+-- would queue every settle behind one long reader. Gives up on a day after `lock_limit` (the caller comes again).
+-- Answers how many were made.
 CREATE FUNCTION postbell.create_partitions(days_ahead int DEFAULT 3, lock_limit text DEFAULT '200ms') RETURNS int
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -97,7 +124,7 @@ DECLARE
     before text := current_setting('lock_timeout');
 BEGIN
     IF NOT pg_try_advisory_xact_lock(postbell.awake_class(), -1) THEN
-        RETURN 0;                                                  -- another worker is at it
+        RETURN 0;  -- another worker is at it
     END IF;
     PERFORM set_config('lock_timeout', lock_limit, true);
     FOR day IN SELECT today + i FROM generate_series(-1, least(days_ahead, 31)) i LOOP
@@ -105,9 +132,10 @@ BEGIN
         IF to_regclass('postbell.' || leaf) IS NULL THEN
             EXECUTE format('CREATE TABLE postbell.%I (LIKE postbell.deliveries INCLUDING ALL)', leaf);
             EXECUTE format(
-                'ALTER TABLE postbell.deliveries ATTACH PARTITION postbell.%I FOR VALUES FROM (%L) TO (%L)', leaf,
+                'ALTER TABLE postbell.deliveries ATTACH PARTITION postbell.%I FOR VALUES FROM (%L) TO (%L)',
+                leaf,
                 postbell.uuid_floor(day::timestamp AT TIME ZONE 'UTC'),
-                    postbell.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
+                postbell.uuid_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
             made := made + 1;
         END IF;
     END LOOP;

@@ -5,7 +5,7 @@ extension Migration {
     /// 0007_rights.sql
     static let rights0007 = Migration(
         version: 7, name: "rights",
-        checksum: "992c5f9f2d285099865bd435b41b10951575eb7f487159e8dc7c5adfab898a72",
+        checksum: "a0ceffe13c0fab11a25fe9c5f5dfd425e37dd32b472299789850bcf8207d0212",
         sql: #"""
 -- Postbell 0007: grants and row security. This file is the list of what each role may do.
 --
@@ -19,67 +19,87 @@ REVOKE ALL ON ALL TABLES IN SCHEMA postbell FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA postbell FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES IN SCHEMA postbell REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 
-GRANT USAGE ON SCHEMA postbell TO postbell_producer, postbell_registrar, postbell_dispatcher, postbell_reader,
-    postbell_operator;
+GRANT USAGE ON SCHEMA postbell
+    TO postbell_producer, postbell_registrar, postbell_dispatcher, postbell_reader, postbell_operator;
 
 -- Producers: the columns they may give, and reading back ids.
-GRANT INSERT (tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
-    urgency, collapse_key,
-              not_before, expires_at, silent, badge) ON postbell.outbox TO postbell_producer;
+GRANT INSERT (
+    tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
+    urgency, collapse_key, not_before, expires_at, silent, badge
+) ON postbell.outbox TO postbell_producer;
 GRANT SELECT (id) ON postbell.outbox TO postbell_producer;
-GRANT EXECUTE ON FUNCTION postbell.session_tenant(), postbell.supersede(text, text),
-    postbell.enqueue(text, text, text, text, text, text, text, uuid, uuid, text, text, timestamptz, timestamptz,
-        boolean, int)
-    TO postbell_producer;
+GRANT EXECUTE ON FUNCTION
+    postbell.session_tenant(),
+    postbell.supersede(text, text),
+    postbell.enqueue(
+        text, text, text, text, text, text, text, uuid, uuid, text, text, timestamptz, timestamptz, boolean, int)
+TO postbell_producer;
 
 -- Registrars: functions only.
-GRANT EXECUTE ON FUNCTION postbell.device_register(text, text, text, text, text, text, text, text, text, text,
-    text) TO postbell_registrar;
+GRANT EXECUTE ON FUNCTION
+    postbell.device_register(text, text, text, text, text, text, text, text, text, text, text)
+TO postbell_registrar;
 
 -- Dispatchers: move work, append what happened; no notification, device or end is theirs to change.
 GRANT SELECT, INSERT, DELETE ON postbell.queue, postbell.leases TO postbell_dispatcher;
-GRANT UPDATE (attempt) ON postbell.queue TO postbell_dispatcher;      -- FOR UPDATE needs UPDATE on some column
+GRANT UPDATE (attempt) ON postbell.queue TO postbell_dispatcher;  -- FOR UPDATE needs UPDATE on some column
 GRANT UPDATE (open, until) ON postbell.leases TO postbell_dispatcher;
-GRANT SELECT ON postbell.outbox, postbell.settlements, postbell.supersessions, postbell.deliveries, postbell.kinds,
-    postbell.routes,
-    postbell.tenants, postbell.settings, postbell.schema_migrations, postbell.places TO postbell_dispatcher;
-GRANT SELECT (device_no, id, tenant_id, principal_id, route_no, app, token, token_seq, token_registered_at,
-    success_due_at,
-              status, muted_kinds) ON postbell.devices TO postbell_dispatcher;
+GRANT SELECT ON
+    postbell.outbox, postbell.settlements, postbell.supersessions, postbell.deliveries,
+    postbell.kinds, postbell.routes, postbell.tenants, postbell.settings,
+    postbell.schema_migrations, postbell.places
+TO postbell_dispatcher;
+GRANT SELECT (
+    device_no, id, tenant_id, principal_id, route_no, app, token, token_seq, token_registered_at,
+    success_due_at, status, muted_kinds
+) ON postbell.devices TO postbell_dispatcher;
 GRANT INSERT ON postbell.deliveries TO postbell_dispatcher;
 GRANT INSERT (notification_id, tenant_no, route_no, status, reason) ON postbell.settlements TO postbell_dispatcher;
 GRANT SELECT, INSERT ON postbell.workers TO postbell_dispatcher;
 GRANT UPDATE (name, version, routes, lanes, heartbeat_at, stopped_at) ON postbell.workers TO postbell_dispatcher;
-GRANT EXECUTE ON FUNCTION postbell.uuid7(timestamptz), postbell.uuid_floor(timestamptz), postbell.awake_class(),
+GRANT EXECUTE ON FUNCTION
+    postbell.uuid7(timestamptz),
+    postbell.uuid_floor(timestamptz),
+    postbell.awake_class(),
     postbell.wake(smallint[]),
-    postbell.outcome_name(smallint), postbell.recover(timestamptz, int, int, int), postbell.create_partitions(int,
-        text),
-    postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[]), postbell.audit(timestamptz,
-        interval),
-    postbell.audit_scope(timestamptz) TO postbell_dispatcher;
+    postbell.outcome_name(smallint),
+    postbell.recover(timestamptz, int, int, int),
+    postbell.create_partitions(int, text),
+    postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[]),
+    postbell.audit(timestamptz, interval),
+    postbell.audit_scope(timestamptz)
+TO postbell_dispatcher;
 
 -- Readers: the views and what lies under them, without tokens and payloads.
-GRANT SELECT ON postbell.places, postbell.target_ends, postbell.notifications, postbell.ledger, postbell.queue_depth,
-    postbell.in_flight,
+GRANT SELECT ON
+    postbell.places, postbell.target_ends, postbell.notifications, postbell.ledger,
+    postbell.queue_depth, postbell.in_flight,
     postbell.queue, postbell.leases, postbell.deliveries, postbell.settlements, postbell.supersessions,
-        postbell.events, postbell.kinds,
-    postbell.routes, postbell.tenants, postbell.workers, postbell.settings,
-        postbell.schema_migrations TO postbell_reader;
-GRANT SELECT (id, created_at, planned_at, not_before, expires_at, kind_no, tenant_no, device_no, except_device_no,
-    badge, silent, tenant_id,
-              principal_id, kind, dedupe_key, subject, thread, collapse_key, urgency, device_id, except_device_id,
-                  routes)
-    ON postbell.outbox TO postbell_reader;
-GRANT SELECT (device_no, id, token_registered_at, success_due_at, last_success_at, last_seen_at,
-    push_token_updated_at,
-              push_token_invalidated_at, created_at, updated_at, token_seq, fingerprint, failure_count, route_no,
-                  tenant_id, principal_id,
-              client_device_id, provider, environment, app, status, disabled_reason, muted_kinds, name, kind,
-                  platform, device_ref, session_ref)
-    ON postbell.devices TO postbell_reader;
-GRANT EXECUTE ON FUNCTION postbell.outcome_name(smallint), postbell.fingerprint_text(int), postbell.status_rank(text),
-    postbell.target_status(smallint, text), postbell.audit(timestamptz, interval), postbell.audit_scope(timestamptz),
-    postbell.reader_tenant(), postbell.reader_tenant_no(), postbell.uuid_floor(timestamptz) TO postbell_reader;
+    postbell.events, postbell.kinds, postbell.routes, postbell.tenants, postbell.workers,
+    postbell.settings, postbell.schema_migrations
+TO postbell_reader;
+GRANT SELECT (
+    id, created_at, planned_at, not_before, expires_at, kind_no, tenant_no, device_no, except_device_no,
+    badge, silent, tenant_id, principal_id, kind, dedupe_key, subject, thread, collapse_key, urgency,
+    device_id, except_device_id, routes
+) ON postbell.outbox TO postbell_reader;
+GRANT SELECT (
+    device_no, id, token_registered_at, success_due_at, last_success_at, last_seen_at,
+    push_token_updated_at, push_token_invalidated_at, created_at, updated_at, token_seq, fingerprint,
+    failure_count, route_no, tenant_id, principal_id, client_device_id, provider, environment, app,
+    status, disabled_reason, muted_kinds, name, kind, platform, device_ref, session_ref
+) ON postbell.devices TO postbell_reader;
+GRANT EXECUTE ON FUNCTION
+    postbell.outcome_name(smallint),
+    postbell.fingerprint_text(int),
+    postbell.status_rank(text),
+    postbell.target_status(smallint, text),
+    postbell.audit(timestamptz, interval),
+    postbell.audit_scope(timestamptz),
+    postbell.reader_tenant(),
+    postbell.reader_tenant_no(),
+    postbell.uuid_floor(timestamptz)
+TO postbell_reader;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Row security, forced. The owner and the dispatcher pass by policies of their own (never BYPASSRLS): triggers and
@@ -90,34 +110,50 @@ DO $$
 DECLARE
     listed text;
 BEGIN
-    FOREACH listed IN ARRAY ARRAY['outbox', 'queue', 'leases', 'deliveries', 'settlements', 'supersessions',
-        'devices', 'events'] LOOP
+    FOREACH listed IN ARRAY ARRAY[
+        'outbox', 'queue', 'leases', 'deliveries', 'settlements', 'supersessions', 'devices', 'events'
+    ] LOOP
         EXECUTE format('ALTER TABLE postbell.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', listed);
-        EXECUTE format('CREATE POLICY owner_all ON postbell.%I TO postbell_owner USING (true) WITH CHECK (true)',
-            listed);
+        EXECUTE format(
+            'CREATE POLICY owner_all ON postbell.%I TO postbell_owner USING (true) WITH CHECK (true)', listed);
         IF listed <> 'events' THEN
-            EXECUTE format('CREATE POLICY dispatcher_all ON postbell.%I TO postbell_dispatcher
-                USING (true) WITH CHECK (true)', listed);
+            EXECUTE format(
+                'CREATE POLICY dispatcher_all ON postbell.%I
+                    TO postbell_dispatcher
+                    USING (true) WITH CHECK (true)',
+                listed);
         END IF;
     END LOOP;
     FOREACH listed IN ARRAY ARRAY['outbox', 'supersessions', 'devices', 'events'] LOOP
-        EXECUTE format('CREATE POLICY reader_tenant ON postbell.%I FOR SELECT TO postbell_reader
-            USING ((SELECT postbell.reader_tenant()) IS NULL OR
-                tenant_id = (SELECT postbell.reader_tenant()))', listed);
+        EXECUTE format(
+            'CREATE POLICY reader_tenant ON postbell.%I
+                FOR SELECT TO postbell_reader
+                USING (
+                    (SELECT postbell.reader_tenant()) IS NULL
+                    OR tenant_id = (SELECT postbell.reader_tenant()))',
+            listed);
     END LOOP;
     FOREACH listed IN ARRAY ARRAY['queue', 'deliveries', 'settlements'] LOOP
-        EXECUTE format('CREATE POLICY reader_tenant ON postbell.%I FOR SELECT TO postbell_reader
-            USING ((SELECT postbell.reader_tenant_no()) IS NULL OR
-                tenant_no = (SELECT postbell.reader_tenant_no()))', listed);
+        EXECUTE format(
+            'CREATE POLICY reader_tenant ON postbell.%I
+                FOR SELECT TO postbell_reader
+                USING (
+                    (SELECT postbell.reader_tenant_no()) IS NULL
+                    OR tenant_no = (SELECT postbell.reader_tenant_no()))',
+            listed);
     END LOOP;
 END
 $$;
 -- The default partition is a table of its own; nobody is granted it, and the owner reads it in the audit.
-CREATE POLICY reader_batches ON postbell.leases FOR SELECT TO postbell_reader USING (true);
-CREATE POLICY producer_insert ON postbell.outbox FOR
-    INSERT TO postbell_producer WITH CHECK (tenant_id = (SELECT postbell.session_tenant()));
-CREATE POLICY producer_ids ON postbell.outbox FOR
-    SELECT TO postbell_producer USING (tenant_id = (SELECT postbell.session_tenant()));
+CREATE POLICY reader_batches ON postbell.leases
+    FOR SELECT TO postbell_reader
+    USING (true);
+CREATE POLICY producer_insert ON postbell.outbox
+    FOR INSERT TO postbell_producer
+    WITH CHECK (tenant_id = (SELECT postbell.session_tenant()));
+CREATE POLICY producer_ids ON postbell.outbox
+    FOR SELECT TO postbell_producer
+    USING (tenant_id = (SELECT postbell.session_tenant()));
 
 RESET ROLE;
 """#)
