@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Rows enqueued until all are settled: CPU per push of the worker and of its PostgreSQL backends, pushes/s, memory.
+"""Rows enqueued until all are settled: CPU per push of the worker and of its PostgreSQL backends, pushes/s, memory;
+beside them what h2load spends per request against nghttpd at URL.
 
-    dispatch.py --worker FILE --database CONNECTION --log FILE [--rows N] [--rounds N] [--streams 100,1000]
+    dispatch.py --worker FILE --database CONNECTION --url URL --log FILE [--rows N] [--rounds N] [--streams 100,1000]
 
 The worker is up and idle before a round's rows are committed by a session of its own, so neither its start nor the
 producers' work is counted. CONNECTION belongs to a superuser of a private server; the worker's environment is ours.
@@ -16,6 +17,7 @@ import time
 
 import psycopg
 
+from h2load import h2load
 from measure import cpu_seconds, median, progress, resident_megabytes, spread, table
 
 ENQUEUE = """
@@ -88,6 +90,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--worker", required=True)
     arguments.add_argument("--database", required=True)
+    arguments.add_argument("--url", required=True)
     arguments.add_argument("--log", required=True)
     arguments.add_argument("--rows", type=int, default=20_000)
     arguments.add_argument("--rounds", type=int, default=5)
@@ -107,6 +110,7 @@ def main():
                     result = measured_round(options, watcher, worker, f"{number}.{level}")
                 finally:
                     worker.stop()
+                result["h2load"] = h2load(options.url, level, options.rows).cpu
                 if number > 0:
                     results[level].append(result)
             progress(f"round {number} of {options.rounds}")
@@ -121,8 +125,10 @@ def report(results, levels, options, faults, others):
 
     print(f"\nDispatch, {options.rows} rows with one device each, "
           f"median of {options.rounds} rounds (smallest–largest)\n")
-    table(["streams", "worker CPU µs/push", "backends CPU µs/push", "pushes/s", "WAL bytes/push", "worker RSS MB"], [
-        [level, per_push(level, "worker"), per_push(level, "backends"),
+    table(["streams", "worker CPU µs/push", "h2load CPU µs/request", "worker / h2load", "backends CPU µs/push",
+           "pushes/s", "WAL bytes/push", "worker RSS MB"], [
+        [level, per_push(level, "worker"), per_push(level, "h2load"),
+         spread([result["worker"] / result["h2load"] for result in results[level]]), per_push(level, "backends"),
          f"{median([options.rows / result['seconds'] for result in results[level]]):.0f}",
          f"{median([result['wal'] / options.rows for result in results[level]]):.0f}",
          f"{median([result['resident'] for result in results[level]]):.0f}"]

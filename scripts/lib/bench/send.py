@@ -8,30 +8,9 @@ Rounds are interleaved, because the machine's speed drifts: compare within a run
 
 import argparse
 import os
-import re
-import tempfile
 
+from h2load import BODY_BYTES, h2load
 from measure import Run, median, progress, spread, table
-
-BODY_BYTES = 256
-HEADERS = {  # as a push has them; h2load repeats them as they are, our client varies path, id and collapse id
-    "authorization": "bearer " + "x" * 200,
-    "apns-topic": "com.example.demo",
-    "apns-push-type": "alert",
-    "apns-priority": "10",
-    "apns-expiration": "1900000000",
-    "apns-id": "00000000-0000-4000-8000-000000000001",
-    "apns-collapse-id": "approval:00000001",
-}
-
-
-def h2load(url, streams, requests, body):
-    headers = [argument for name, value in HEADERS.items() for argument in ("-H", f"{name}: {value}")]
-    run = Run(["h2load", "-t1", "-c1", f"-m{streams}", f"-n{requests}", "-d", body, *headers,
-               f"{url}/3/device/{'a' * 64}"])
-    finished = re.search(r"(\d+) done, \d+ succeeded", run.output)
-    return run.require(finished and int(finished.group(1)) == requests, "h2load did not finish its requests")
-
 
 def ours(bench, url, ca, streams, requests):
     run = Run([bench, "send", "--url", url, "--ca", ca, "--streams", str(streams), "--requests", str(requests),
@@ -50,17 +29,14 @@ def main():
     options = arguments.parse_args()
     levels = [int(level) for level in options.streams.split(",")]
     runs = {(name, level): [] for level in levels for name in ("h2load", "postbell")}
-    with tempfile.NamedTemporaryFile() as body:
-        body.write(b'{"aps":{"alert":{"title":"Approval needed"}}}'.ljust(BODY_BYTES))
-        body.flush()
-        for number in range(options.rounds + 1):
-            for level in levels:
-                for name in ("h2load", "postbell"):
-                    run = h2load(options.url, level, options.requests, body.name) if name == "h2load" else \
-                        ours(options.bench, options.url, options.ca, level, options.requests)
-                    if number > 0:  # the first round warms caches up
-                        runs[name, level].append(run)
-            progress(f"round {number} of {options.rounds}")
+    for number in range(options.rounds + 1):
+        for level in levels:
+            for name in ("h2load", "postbell"):
+                run = h2load(options.url, level, options.requests) if name == "h2load" else \
+                    ours(options.bench, options.url, options.ca, level, options.requests)
+                if number > 0:  # the first round warms caches up
+                    runs[name, level].append(run)
+        progress(f"round {number} of {options.rounds}")
     report(runs, levels, options)
 
 
