@@ -1,13 +1,15 @@
 /// Lets at most so many in at once; the others wait for their turn.
-actor Turnstile {
+package actor Turnstile {
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
-    init(_ capacity: Int) {
+    /// Lets `capacity` in before anybody has left.
+    package init(_ capacity: Int) {
         free = capacity
     }
 
-    func enter() async {
+    /// Returns when it is the caller's turn.
+    package func enter() async {
         if free > 0 {
             free -= 1
         } else {
@@ -15,7 +17,8 @@ actor Turnstile {
         }
     }
 
-    func leave() {
+    /// Makes room for one more.
+    package func leave() {
         if waiting.isEmpty {
             free += 1
         } else {

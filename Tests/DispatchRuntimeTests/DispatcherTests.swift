@@ -1,0 +1,92 @@
+import EventLoop
+import HTTP2
+import OutboxCore
+import Testing
+
+@testable import DispatchRuntime
+
+/// The dispatcher over a store that follows a script.
+@Suite struct DispatcherTests {
+    /// Makes no request: every target is let through to nobody.
+    private struct SilentProvider: PushProvider {
+        mutating func authorize(now: Int64) -> Outcome? { nil }
+        mutating func begin(_ push: OutgoingPush, text: [UInt8], into requests: inout HTTPRequestBatch) -> Outcome? {
+            Outcome(.rejected)
+        }
+        mutating func add(
+            _ target: ClaimedTarget, tag: UInt64, text: [UInt8], into requests: inout HTTPRequestBatch
+        ) -> Outcome? { Outcome(.rejected) }
+        func decode(_ response: HTTPResponse, text: [UInt8]) -> Outcome { Outcome(.rejected) }
+        mutating func replaceToken(now: Int64) -> Bool { false }
+    }
+
+    private struct SilentObserver: DispatchObserver {
+        func started(lanes: [String], routes: [Route]) {}
+        func claimed(batch: Identifier, route: RouteNumber, rows: Int, targets: Int) {}
+        func settled(batch: Identifier, outcomes: [OutcomeKind: Int], returned: Int, ended: Int) {}
+        func fenced(batch: Identifier, rows: Int) {}
+        func recovered(_ report: RecoveryReport) {}
+        func laneDown(_ lane: String, reason: String, until: Duration?) {}
+        func connectionReplaced(_ lane: String, reason: String) {}
+        func laneUp(_ lane: String) {}
+        func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration) {}
+        func storeFailed(_ error: StoreError) {}
+        func storeRecovered() {}
+        func draining(inFlight: Int) {}
+        func stopped(released: Int) {}
+    }
+
+    private func dispatcher(on loop: EventLoop, over store: ScriptedStore) -> Dispatcher {
+        let lane = LaneConfiguration(
+            description: LaneDescription(name: "apns/sandbox/default", pause: .seconds(2400)), serves: { _ in true },
+            transport: HTTP2ClientConfiguration(host: "127.0.0.1", port: 1), provider: { SilentProvider() })
+        return Dispatcher(
+            on: loop, store: store, observer: SilentObserver(), settings: DispatcherSettings(), lanes: [lane],
+            now: ScriptedStore.now, seed: 1)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func whatIsClaimedWhileTheWorkerStopsIsSettled() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: true)
+        let dispatcher = dispatcher(on: loop, over: store)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForClaim()
+        await dispatcher.stop()
+        await store.answerClaim()
+        await run.value
+        let settlements = await store.settlements
+        #expect(settlements.map(\.leaving) == [[1]])
+        #expect(settlements.flatMap(\.ledger).isEmpty, "nothing was sent")
+        #expect(settlements.flatMap(\.returns).map(\.attempt) == [0])
+        loop.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aRowThatSomebodyHasLockedLetsTheWorkerRest() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: false)
+        let dispatcher = dispatcher(on: loop, over: store)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        // It lets go of its keys on the way to sleep; before, it would ask for the row again and again.
+        await store.waitForReleaseOfKeys()
+        await dispatcher.stop()
+        await run.value
+        loop.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aRowWhoseKindCannotBeReadGoesBack() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: true)
+        let dispatcher = dispatcher(on: loop, over: store)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForClaim()
+        await store.answerClaim()
+        // The second claim is asked for only after the first one's row was looked at.
+        await store.waitForClaim()
+        await dispatcher.stop()
+        await store.answerClaim()
+        await run.value
+        let returns = await store.settlements.flatMap(\.returns)
+        #expect(returns.map(\.delay) == [.seconds(1), .zero], "one without its kind, one while stopping")
+        loop.stop()
+    }
+}

@@ -1,0 +1,85 @@
+import OutboxCore
+import Support
+
+/// An outbox with one due row on route 1 that says which calls came, and answers a claim when it is told to.
+actor ScriptedStore: OutboxStore {
+    static let now = Timestamp(microseconds: 1_700_000_000_000_000)
+
+    private(set) var settlements: [Settlement] = []
+    private let row: Bool
+    private let claimAsked = Turnstile(0)
+    private let claimMayAnswer = Turnstile(0)
+    private let keysReleased = Turnstile(0)
+
+    /// `row`: whether a claim gets the row, or finds it locked.
+    init(row: Bool) {
+        self.row = row
+    }
+
+    func waitForClaim() async { await claimAsked.enter() }
+    func answerClaim() async { await claimMayAnswer.leave() }
+    func waitForReleaseOfKeys() async { await keysReleased.enter() }
+
+    func routes() async throws(StoreError) -> [Route] {
+        [Route(number: 1, provider: "apns", environment: "sandbox", app: "org.example.app")]
+    }
+
+    func kinds() async throws(StoreError) -> [Kind] {
+        throw StoreError(kind: .transient, operation: "kinds", message: "refused by the script")
+    }
+
+    func register(routes: [RouteNumber], version: String) async throws(StoreError) -> Timestamp { Self.now }
+
+    func unregister() async throws(StoreError) {}
+
+    func waitingWork(on routes: [RouteNumber]) async throws(StoreError) -> WaitingWork {
+        let due = WaitingShare(route: 1, crashClass: .clean, share: Share(urgency: 0, tenant: 1), dueAt: Self.now)
+        return WaitingWork(now: Self.now, shares: routes.isEmpty ? [] : [due])
+    }
+
+    func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch? {
+        guard row else { return nil }
+        await claimAsked.leave()
+        await claimMayAnswer.enter()
+        let dispatch = ClaimedDispatch(
+            notification: Identifier(high: 1, low: 1), share: Share(urgency: 0, tenant: 1), dueAt: Self.now, attempt: 1,
+            crashes: 0, prior: false, afterDevice: 0, verdict: .send, kind: 1, createdAt: Self.now,
+            expiresAt: Self.now + .seconds(3600), payload: 0..<0, collapseKey: 0..<0, thread: 0..<0, badge: nil,
+            silent: false, heldUntil: nil, nobody: nil, targets: 0..<1)
+        let target = ClaimedTarget(
+            device: 1, token: 0..<0, tokenSequence: 1, spentAttempts: 0, notesSuccess: false)
+        return ClaimedBatch(
+            identifier: request.batch, route: 1, claimedAt: Self.now, dispatches: [dispatch], targets: [target],
+            text: [])
+    }
+
+    func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport {
+        settlements.append(settlement)
+        return SettleReport(
+            owned: true, ledgerRows: settlement.ledger.count, returned: settlement.returns.count)
+    }
+
+    func renew(_ batches: [Identifier], lease: Duration) async throws(StoreError) -> [Identifier] { batches }
+
+    func adopt(_ batches: [Identifier]) async throws(StoreError) -> Int { 0 }
+
+    func recover(
+        healthySince: Timestamp, limit: Int, maxCrashes: Int
+    ) async throws(StoreError) -> RecoveryReport {
+        RecoveryReport(leases: 0, rows: 0, unknowns: 0, setAside: 0)
+    }
+
+    func recheck(
+        _ targets: [RecheckTarget], batch: Identifier, route: RouteNumber
+    ) async throws(StoreError) -> [SettlementReason?] { targets.map { _ in nil } }
+
+    func apply(_ effects: [DeviceEffect]) async throws(StoreError) -> [Int] { [] }
+
+    func resolveUnrouted(limit: Int) async throws(StoreError) -> Int { 0 }
+
+    func preparePartitions() async throws(StoreError) {}
+
+    func holdAwake(_ routes: [RouteNumber]) async throws(StoreError) -> [RouteNumber] { routes }
+
+    func releaseAwake() async throws(StoreError) { await keysReleased.leave() }
+}
