@@ -89,6 +89,9 @@ package actor Dispatcher {
         if abortsAt == nil {
             abortsAt = now + settings.stopTimeout
             releasedWhileStopping = state.drain(at: now)
+            // One try more for devices that were locked; nobody comes back to them afterwards.
+            state.returnEffects(laterEffects)
+            laterEffects = []
             observer.draining(inFlight: state.inFlight)
         } else {
             abortsAt = now

@@ -14,6 +14,7 @@ actor DispatchWorker {
     private let lanes: [LaneConfiguration]
     private let stopSignal: StopSignal
     private var dispatcher: Dispatcher?
+    private var store: PostgresOutboxStore?
     private var signals: [SignalSource] = []
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -43,6 +44,7 @@ actor DispatchWorker {
         let store = PostgresOutboxStore(
             database, on: environment.loop, owner: freshIdentifier(), name: DispatchIdentity.workerName(),
             observe: { [log = environment.log] event in DispatchWorker.tell(event, log) })
+        self.store = store
         await store.start()
         if let now = await gate.time(of: store) { await dispatch(from: store, now: now) }
         environment.notifier.stopping()
@@ -106,11 +108,25 @@ actor DispatchWorker {
 
     private func stopRequested(_ count: Int) {
         for _ in 0..<count {
+            let isFirst = stopSignal.count == 0
             stopSignal.ring()
+            closeStore(after: (isFirst ? environment.configuration.dispatch.stopTimeout : .zero) + Self.lastWrites)
             if let dispatcher {
                 // Twice aborts: whoever asks again does not want to wait.
                 Task(executorPreference: environment.loop) { await dispatcher.stop() }
             }
+        }
+    }
+
+    /// What is left for writing after requests were aborted; the dispatcher gives up within it.
+    private static let lastWrites = Duration.seconds(3)
+
+    /// Ends what still waits for a database that is away, so that the worker ends when it is told to.
+    private func closeStore(after limit: Duration) {
+        guard let store else { return }
+        Task(executorPreference: environment.loop) { [loop = environment.loop] in
+            try? await loop.sleep(for: limit)
+            await store.stop()
         }
     }
 
