@@ -73,7 +73,7 @@ package struct DispatchLog: DispatchObserver {
 
     package func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration) {
         log.error(
-            "lane is paused: the provider refuses its configuration; rows wait, devices are left alone",
+            "lane is paused: the provider refuses all of it; rows wait, devices are left alone",
             [
                 .lane: .text(lane), .status: .int(Int(status)), .reason: .text(reason), .delay: .duration(duration),
                 .next: "check the key, its id, the team, topic and environment",

@@ -151,9 +151,9 @@ extension Dispatcher {
     func handleAlarms() {
         for alarm in state.takeAlarms() {
             switch alarm {
-            case .paused(let lane, let status, let reason):
-                let description = configurations[lane].description
-                observer.lanePaused(description.name, status: status, reason: reason, duration: description.pause)
+            case .paused(let lane, let status, let reason, let duration):
+                let name = configurations[lane].description.name
+                observer.lanePaused(name, status: status, reason: reason, duration: duration)
             case .replaceToken(let lane):
                 if lanes[lane].replaceToken(wallClock: wallClock()) {
                     lanes[lane].reconnect()

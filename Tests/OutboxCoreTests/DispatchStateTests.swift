@@ -100,7 +100,9 @@ import Testing
         scene.end(0, wrong)
         scene.end(1, wrong)
         #expect(
-            scene.state.takeAlarms() == [.paused(lane: 0, status: 403, reason: "InvalidProviderToken")],
+            scene.state.takeAlarms() == [
+                .paused(lane: 0, status: 403, reason: "InvalidProviderToken", duration: .seconds(2400))
+            ],
             "one alarm per pause")
         let flush = try scene.flush()
         #expect(flush.leaving == [1, 2, 3, 4])
@@ -111,6 +113,24 @@ import Testing
         #expect(scene.state.takeEffects(limit: 10).isEmpty, "and wipes no device")
         #expect(scene.state.openRoutes(at: scene.at(1)).isEmpty)
         #expect(scene.state.openRoutes(at: scene.at(2401)) == [1])
+    }
+
+    @Test func aLaneThatSendsTooMuchPausesForAsLongAsTheProviderSays() throws {
+        var scene = DispatchScene()
+        scene.claim(scene.single(1))
+        _ = scene.sent()
+        scene.end(
+            0,
+            .outcome(
+                Outcome(
+                    .throttled, scope: .lane, status: 429, reason: "TooManyProviderTokenUpdates",
+                    retryFloor: .seconds(300))))
+        #expect(
+            scene.state.takeAlarms() == [
+                .paused(lane: 0, status: 429, reason: "TooManyProviderTokenUpdates", duration: .seconds(300))
+            ])
+        #expect(scene.state.openRoutes(at: scene.at(299)).isEmpty)
+        #expect(scene.state.openRoutes(at: scene.at(301)) == [1])
     }
 
     @Test func aLaneThatIsDownIsNotClaimedForUntilItsReconnectIsDue() {

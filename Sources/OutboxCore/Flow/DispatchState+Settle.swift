@@ -56,16 +56,24 @@ extension DispatchState {
         if outcome.kind == .delivered { lanes[lane].accepted(route: route, at: now) }
         let concernsLane = outcome.scope == .lane && outcome.advice != .replaceToken
         if concernsLane && (outcome.kind == .misconfigured || outcome.kind == .throttled) {
-            pause(lane: lane, status: outcome.status, reason: outcome.reason, now: now)
+            // Whoever asks for less says for how long; a wrong configuration waits until somebody can have seen it.
+            let wait = outcome.kind == .throttled ? outcome.retryFloor : lanes[lane].description.pause
+            pause(lane: lane, status: outcome.status, reason: outcome.reason, for: wait, now: now)
         } else if outcome.kind == .delivered || outcome.kind == .unregistered {
             lanes[lane].resume()
         }
     }
 
-    /// Pauses a lane: what it holds unsent goes back, due at the end of the pause; one alarm at its beginning.
-    package mutating func pause(lane: Int, status: Int16, reason: String, now: ContinuousClock.Instant) {
-        if lanes[lane].pause(at: now) { alarms.append(.paused(lane: lane, status: status, reason: reason)) }
-        releaseUnsent(ofLane: lane, after: lanes[lane].description.pause, at: now)
+    /// Pauses a lane for its configured pause, or for `duration`: what it holds unsent goes back, due at the end of the
+    /// pause; one alarm at its beginning.
+    package mutating func pause(
+        lane: Int, status: Int16, reason: String, for duration: Duration? = nil, now: ContinuousClock.Instant
+    ) {
+        let duration = duration ?? lanes[lane].description.pause
+        if lanes[lane].pause(for: duration, at: now) {
+            alarms.append(.paused(lane: lane, status: status, reason: reason, duration: duration))
+        }
+        releaseUnsent(ofLane: lane, after: duration, at: now)
     }
 
     mutating func ledgerRow(

@@ -85,9 +85,9 @@ package struct LaneState: Equatable, Sendable {
     package var lookAhead: Int { Int(rate / 10) }
 
     /// Pauses the lane; false when it was paused already (one alarm per pause).
-    package mutating func pause(at now: ContinuousClock.Instant) -> Bool {
+    package mutating func pause(for duration: Duration, at now: ContinuousClock.Instant) -> Bool {
         if let pausedUntil, pausedUntil > now { return false }
-        pausedUntil = now + description.pause
+        pausedUntil = now + duration
         return true
     }
 

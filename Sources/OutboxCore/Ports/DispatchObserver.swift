@@ -16,7 +16,7 @@ package protocol DispatchObserver: Sendable {
     func connectionReplaced(_ lane: String, reason: String)
     /// A lane sends again.
     func laneUp(_ lane: String)
-    /// A lane was paused because of a wrong key, topic or environment.
+    /// A lane was paused for `duration`: a wrong key, topic or environment, or more than the provider wants.
     func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration)
     /// A statement failed and will be repeated.
     func storeFailed(_ error: StoreError)
