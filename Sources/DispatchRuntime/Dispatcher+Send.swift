@@ -75,7 +75,8 @@ extension Dispatcher {
         }
         handleAlarms()
         pump(lane)
-        if state.wantsWork(at: now) { claimSignal.ring() }
+        // Room on another lane is no news: an idle one would have the queue searched with every answer of a busy one.
+        if state.wantsWork(lane: lane, at: now) { claimSignal.ring() }
     }
 
     private func end(

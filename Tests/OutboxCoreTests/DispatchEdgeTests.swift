@@ -137,4 +137,15 @@ import Testing
         scene.state.renewed(asked, extended: [], askedAt: scene.at(62))
         #expect(!scene.state.holdsLapsedLease(at: scene.at(62)), "somebody else has it")
     }
+
+    @Test func anIdleLaneDoesNotSpeakForABusyOne() {
+        var scene = DispatchScene(lanes: 2)
+        #expect(scene.state.wantsWork(lane: 0, at: scene.at(0)))
+        scene.state.updateLane(0) { $0.setCapacity(0) }
+        #expect(!scene.state.wantsWork(lane: 0, at: scene.at(0)))
+        #expect(scene.state.wantsWork(lane: 1, at: scene.at(0)))
+        #expect(scene.state.wantsWork(at: scene.at(0)))
+        scene.state.updateLane(1) { $0.setRoutes([]) }
+        #expect(!scene.state.wantsWork(at: scene.at(0)), "a lane without routes has nothing to claim")
+    }
 }

@@ -136,7 +136,13 @@ package struct DispatchState: Sendable {
 
     /// Whether any open lane has room for a claim.
     package func wantsWork(at now: ContinuousClock.Instant) -> Bool {
-        !openRoutes(at: now).isEmpty && lanes.indices.contains { lanes[$0].isOpen(at: now) && isWorthAClaim($0) }
+        lanes.indices.contains { wantsWork(lane: $0, at: now) }
+    }
+
+    /// Whether this lane is open and has room for a claim, and there are rows it could get.
+    package func wantsWork(lane: Int, at now: ContinuousClock.Instant) -> Bool {
+        !isDraining && unsettledRows < settings.unsettledLimit && !lanes[lane].routes.isEmpty
+            && lanes[lane].isOpen(at: now) && isWorthAClaim(lane)
     }
 
     /// A claim that was sent at `askedAt` is answered. The slot of its lease; nil when it found no row.
