@@ -44,17 +44,21 @@ import Testing
     }
 
     @Test func closingWaitsForWhatIsInFlight() async throws {
+        let closing = DispatchSemaphore(value: 0)
         let server = try ScriptedServer { connection in
             try connection.begin([(3, 1)])
             let request = try connection.nextRequest()
-            try connection.synchronize()
+            _ = closing.wait(timeout: .now() + 30)
             connection.respond(request.stream)
             connection.drain()
         }
         try await ClientHarness.run(port: server.port) { harness in
             await harness.submit(2)
             try await harness.wait("a request in flight") { $0.statistics.inFlight == 1 }
-            await harness.close(within: .seconds(10))
+            async let closed: Void = harness.close(within: .seconds(10))
+            _ = try await harness.results(1)  // what waited is back: closing has begun
+            closing.signal()
+            await closed
             let results = await harness.results
             #expect(results.map(\.fault) == [.notSent(.closed), nil])
             #expect(results.last?.status == 200)
@@ -81,19 +85,19 @@ import Testing
     }
 
     @Test func whatWaitsCanBeTakenBack() async throws {
+        let takenBack = DispatchSemaphore(value: 0)
         let server = try ScriptedServer { connection in
             try connection.begin([(3, 1)])
             let request = try connection.nextRequest()
-            while connection.pings == 0 { try connection.nextFrame() }
+            _ = takenBack.wait(timeout: .now() + 30)
             connection.respond(request.stream)
             connection.drain()
         }
-        try await ClientHarness.run(port: server.port) {
-            $0.pingAfter = .milliseconds(500)
-        } _: { harness in
+        try await ClientHarness.run(port: server.port) { harness in
             await harness.submit(3)
             try await harness.wait("a request in flight") { $0.statistics.inFlight == 1 }
             await harness.cancelQueued()
+            takenBack.signal()
             let results = try await harness.results(3)
             #expect(results.map(\.tag) == [2, 3, 1])
             #expect(results.map(\.fault) == [.notSent(.closed), .notSent(.closed), nil])
