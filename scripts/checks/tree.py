@@ -11,7 +11,7 @@ def files(*suffixes):
     """Paths, relative to the root, of all files that are or would be committed and end in one of the suffixes."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
+        cwd=ROOT, check=True, capture_output=True, text=True, errors="surrogateescape",
     ).stdout.split("\0")
     paths = sorted({Path(name) for name in listed if name})
     return [path for path in paths if (ROOT / path).is_file() and (not suffixes or path.suffix in suffixes)]
