@@ -86,6 +86,10 @@ package struct DispatchLog: DispatchObserver {
             [.operation: .text(error.operation), .sqlstate: .text(error.sqlState), .cause: .text(error.message)])
     }
 
+    package func databaseClockStepped() {
+        log.warning("the database's clock was set: lapsed leases are left alone for the length of one")
+    }
+
     package func storeRecovered() {
         log.notice("database answers again")
     }

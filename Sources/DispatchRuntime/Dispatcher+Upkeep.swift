@@ -49,12 +49,26 @@ extension Dispatcher {
         }
         // Renewed first, or known to be lost; see `holdsLapsedLease`.
         guard !state.holdsLapsedLease(at: .now) else { return }
+        guard try await clockIsSteady() else { return }
         let report = try await store.recover(
             healthySince: healthySince, limit: 10, maxCrashes: settings.maxCrashes)
         guard report.leases > 0 else { return }
         observer.recovered(report)
         state.recovered()
         claimSignal.ring()
+    }
+
+    /// Whether the database's clock has not been set within the length of a lease: by a clock that was, leases lapse
+    /// whose workers are well. What lapses because of it counts as nobody's crash.
+    private func clockIsSteady() async throws(StoreError) -> Bool {
+        let askedAt = ContinuousClock.now
+        let time = try await store.waitingWork(on: []).now
+        let now = ContinuousClock.now
+        if clockWatch.heard(time, askedAt: askedAt, answeredAt: now, lease: settings.dispatch.lease) {
+            healthySince = time + settings.dispatch.lease
+            observer.databaseClockStepped()
+        }
+        return clockWatch.mayRecover(at: now)
     }
 
     /// The registry's routes and kinds as they are now, and this worker's heartbeat.

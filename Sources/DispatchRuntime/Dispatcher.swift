@@ -30,6 +30,8 @@ package actor Dispatcher {
     var laterEffects: [DeviceEffect] = []
     /// Since when the database has answered without a break, on its own clock.
     var healthySince: Timestamp
+    /// Watches the database's clock, by which leases lapse.
+    var clockWatch = ClockWatch()
     /// Whether the last statement failed for lack of a connection.
     var storeIsDown = false
     /// When what is left is given up; nil while the worker runs.

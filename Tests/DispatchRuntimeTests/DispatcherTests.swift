@@ -32,6 +32,7 @@ import Testing
         func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration) {}
         func storeFailed(_ error: StoreError) {}
         func storeRecovered() {}
+        func databaseClockStepped() {}
         func draining(inFlight: Int) {}
         func stopped(released: Int) {}
     }

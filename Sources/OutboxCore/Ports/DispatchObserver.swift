@@ -22,6 +22,8 @@ package protocol DispatchObserver: Sendable {
     func storeFailed(_ error: StoreError)
     /// The database can be reached again.
     func storeRecovered()
+    /// The database's clock was set: recoveries wait for one lease.
+    func databaseClockStepped()
     /// The worker stops: what it still has in flight.
     func draining(inFlight: Int)
     /// The worker stopped.
