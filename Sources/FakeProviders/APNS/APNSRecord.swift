@@ -9,10 +9,10 @@ struct APNSRecord {
     let answer: APNSAnswer
 
     /// Appends the inside of the log's JSON object.
-    func append(to line: inout [UInt8], milliseconds: Int64) {
+    func append(to line: inout [UInt8], microseconds: Int64) {
         JSONText.appendName("time", to: &line)
         line.append(UInt8(ascii: "\""))
-        WallClock.appendText(milliseconds, to: &line)
+        WallClock.appendText(microseconds, to: &line)
         line.append(UInt8(ascii: "\""))
         JSONText.appendName("connection", to: &line)
         JSONText.appendNumber(connection, to: &line)

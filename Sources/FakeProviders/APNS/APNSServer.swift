@@ -132,8 +132,8 @@ final class APNSServer: RequestHandler {
         let record = APNSRecord(
             connection: connection.number, stream: stream, fields: fields, finding: finding, answer: answer)
         if let log {
-            let now = clock.milliseconds
-            log.line { record.append(to: &$0, milliseconds: now) }
+            let now = clock.microseconds
+            log.line { record.append(to: &$0, microseconds: now) }
         }
         if seen.count < configuration.keptRequests { seen.append(record.seen()) }
         carryOut(answer, stream, fields, client)

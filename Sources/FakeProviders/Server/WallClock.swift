@@ -5,16 +5,19 @@ struct WallClock {
     /// Seconds added to the system's time.
     var offset: Int64 = 0
 
-    /// Milliseconds since the Unix epoch.
-    var milliseconds: Int64 {
+    /// Microseconds since the Unix epoch.
+    var microseconds: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
-        return (Int64(time.tv_sec) + offset) * 1000 + Int64(time.tv_nsec) / 1_000_000
+        return (Int64(time.tv_sec) + offset) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// `milliseconds` as RFC 3339 in UTC, for example `2026-03-01T12:00:00.250Z`.
-    static func appendText(_ milliseconds: Int64, to line: inout [UInt8]) {
-        var seconds = time_t(milliseconds / 1000)
+    /// Milliseconds since the Unix epoch.
+    var milliseconds: Int64 { microseconds / 1000 }
+
+    /// `microseconds` as RFC 3339 in UTC, for example `2026-03-01T12:00:00.250000Z`.
+    static func appendText(_ microseconds: Int64, to line: inout [UInt8]) {
+        var seconds = time_t(microseconds / 1_000_000)
         var parts = tm()
         gmtime_r(&seconds, &parts)
         appendDigits(Int(parts.tm_year) + 1900, 4, to: &line)
@@ -27,7 +30,7 @@ struct WallClock {
             appendDigits(Int(value), 2, to: &line)
         }
         line.append(UInt8(ascii: "."))
-        appendDigits(Int(milliseconds % 1000), 3, to: &line)
+        appendDigits(Int(microseconds % 1_000_000), 6, to: &line)
         line.append(UInt8(ascii: "Z"))
     }
 

@@ -70,5 +70,27 @@ def table(heads, rows):
         print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |", flush=True)
 
 
+class Limits:
+    """What the figures may be at most. Each is in the table beside its figure; those that are broken end the bench
+    with a status of their own."""
+
+    BROKEN = 3
+
+    def __init__(self):
+        self.broken = []
+
+    def most(self, what, value, limit):
+        """The limit as a table shows it; remembers when `value` is above it."""
+        if value > limit:
+            self.broken.append(f"{what}: {value:.2f} is more than {limit:g}")
+        return f"≤ {limit:g}" if value <= limit else f"≤ {limit:g} BROKEN"
+
+    def finish(self):
+        """Ends the bench: says which limits are broken, if any."""
+        for line in self.broken:
+            print(f"limit broken: {line}", file=sys.stderr)
+        sys.exit(self.BROKEN if self.broken else 0)
+
+
 def progress(text):
     print(text, file=sys.stderr, flush=True)
