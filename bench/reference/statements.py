@@ -1,4 +1,4 @@
-"""Claim and settle of the protocol sketch, the baseline of scripts/bench-sql."""
+"""Claim and settle of the protocol sketch, the baseline of scripts/bench sql."""
 
 CLAIM = """
 with c as materialized (       -- one probe per lane; credits sum to the batch, so nothing is locked and then left

@@ -9,16 +9,13 @@ producers' work is counted. CONNECTION belongs to a superuser of a private serve
 """
 
 import argparse
-import os
-import signal
-import subprocess
-import sys
 import time
 
 import psycopg
 
 from h2load import h2load
-from measure import cpu_seconds, median, progress, resident_megabytes, spread, table
+from measure import Limits, cpu_seconds, median, progress, resident_megabytes, spread, table
+from worker import DONE, Worker, backend_seconds, one, wait_until
 
 ENQUEUE = """
 INSERT INTO postbell.outbox (principal_id, kind, dedupe_key, subject, payload)
@@ -26,62 +23,20 @@ SELECT 'person-' || g, 'bench', %(round)s || ':' || g, 'run:' || g,
        '{"run_id": "00000000-0000-4000-8000-' || lpad(g::text, 12, '0') || '"}'
 FROM generate_series(1, %(rows)s) g
 """
-DONE = "SELECT NOT EXISTS (SELECT FROM postbell.queue) AND NOT EXISTS (SELECT FROM postbell.leases)"
-BACKENDS = "SELECT pid FROM pg_stat_activity WHERE usename = 'bench_worker'"
+LIMIT = 3.5  # of h2load's CPU per request, for everything a worker does
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8"
-
-
-class Worker:
-    """A running `postbell dispatch` at one level of concurrency."""
-
-    def __init__(self, options, streams):
-        environment = dict(os.environ, POSTBELL_CONCURRENCY=str(streams), SWIFT_BACKTRACE="enable=no")
-        self.log = open(options.log, "ab")
-        self.process = subprocess.Popen([options.worker, "dispatch"], stdin=subprocess.DEVNULL, stdout=self.log,
-                                        stderr=subprocess.STDOUT, env=environment)
-
-    @property
-    def pid(self):
-        if self.process.poll() is not None:
-            sys.exit(f"the worker ended with status {self.process.returncode}; see {self.log.name}")
-        return self.process.pid
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            sys.exit("the worker did not stop within 30 s of SIGTERM")
-        self.log.close()
-
-
-def wait_until(what, condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            sys.exit(f"{what}: not within {seconds} s")
-        time.sleep(0.01)
-
-
-def one(connection, query):
-    return connection.execute(query).fetchone()[0]
 
 
 def measured_round(options, watcher, worker, name):
     """CPU seconds of worker and backends, wall-clock seconds and WAL bytes from the commit to the last settle."""
-    def backends():
-        return {row[0]: cpu_seconds(row[0]) for row in watcher.execute(BACKENDS)}
-
     with psycopg.connect(options.database) as producer:
         producer.execute(ENQUEUE, {"round": name, "rows": options.rows})
-        before, worker_before, wal = backends(), cpu_seconds(worker.pid), one(watcher, WAL)
+        before, worker_before, wal = backend_seconds(watcher), cpu_seconds(worker.pid), one(watcher, WAL)
         producer.commit()
         started = time.monotonic()
     wait_until("all rows settled", lambda: worker.pid and one(watcher, DONE), 180)
     seconds = time.monotonic() - started
-    spent = sum(cpu - before.get(pid, 0) for pid, cpu in backends().items())
+    spent = sum(cpu - before.get(pid, 0) for pid, cpu in backend_seconds(watcher).items())
     return {"worker": cpu_seconds(worker.pid) - worker_before, "backends": spent, "seconds": seconds,
             "wal": one(watcher, WAL) - wal, "resident": resident_megabytes(worker.pid)[1]}
 
@@ -103,13 +58,9 @@ def main():
             for level in levels:
                 watcher.execute("VACUUM (ANALYZE)")
                 watcher.execute("CHECKPOINT")
-                worker = Worker(options, level)
-                try:
-                    wait_until("the worker connects", lambda: worker.pid and watcher.execute(BACKENDS).fetchall(), 30)
-                    time.sleep(2)  # its connections to database and provider settle; not part of what is measured
+                with Worker(options.worker, options.log, POSTBELL_CONCURRENCY=str(level)) as worker:
+                    worker.wait_until_idle(watcher)
                     result = measured_round(options, watcher, worker, f"{number}.{level}")
-                finally:
-                    worker.stop()
                 result["h2load"] = h2load(options.url, level, options.rows).cpu
                 if number > 0:
                     results[level].append(result)
@@ -123,17 +74,26 @@ def report(results, levels, options, faults, others):
     def per_push(level, key):
         return spread([result[key] / options.rows * 1e6 for result in results[level]])
 
+    def ratios(level):
+        return [result["worker"] / result["h2load"] for result in results[level]]
+
     print(f"\nDispatch, {options.rows} rows with one device each, "
           f"median of {options.rounds} rounds (smallest–largest)\n")
-    table(["streams", "worker CPU µs/push", "h2load CPU µs/request", "worker / h2load", "backends CPU µs/push",
+    limits = Limits()
+    table(["streams", "worker CPU µs/push", "h2load CPU µs/request", "worker / h2load", "limit", "backends CPU µs/push",
            "pushes/s", "WAL bytes/push", "worker RSS MB"], [
         [level, per_push(level, "worker"), per_push(level, "h2load"),
-         spread([result["worker"] / result["h2load"] for result in results[level]]), per_push(level, "backends"),
+         spread(ratios(level)),
+         limits.most(f"worker / h2load at {level} streams", median(ratios(level)), LIMIT),
+         per_push(level, "backends"),
          f"{median([options.rows / result['seconds'] for result in results[level]]):.0f}",
          f"{median([result['wal'] / options.rows for result in results[level]]):.0f}",
          f"{median([result['resident'] for result in results[level]]):.0f}"]
         for level in levels])
     print(f"\nLedger rows other than delivered: {others}; findings of postbell.audit(): {faults}")
+    limits.most("ledger rows other than delivered", others, 0)
+    limits.most("findings of postbell.audit()", faults, 0)
+    limits.finish()
 
 
 main()

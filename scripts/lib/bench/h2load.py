@@ -1,6 +1,7 @@
 """The yardstick of every bench: what nghttp2's own load generator spends per request."""
 
 import re
+import sys
 import tempfile
 
 from measure import Run
@@ -17,13 +18,23 @@ HEADERS = {  # as a push has them; h2load repeats them as they are, our client v
 }
 
 
-def h2load(url, streams, requests):
+def h2load(url, streams, requests, *options, **headers):
     """One run over one connection; ends the bench if a request got no answer."""
-    headers = [argument for name, value in HEADERS.items() for argument in ("-H", f"{name}: {value}")]
+    headers = [argument for name, value in (HEADERS | headers).items() for argument in ("-H", f"{name}: {value}")]
     with tempfile.NamedTemporaryFile() as body:
         body.write(b'{"aps":{"alert":{"title":"Approval needed"}}}'.ljust(BODY_BYTES))
         body.flush()
         run = Run(["h2load", "-t1", "-c1", f"-m{streams}", f"-n{requests}", "-d", body.name, *headers,
-                   f"{url}/3/device/{'a' * 64}"])
+                   *options, f"{url}/3/device/{'a' * 64}"])
     finished = re.search(r"(\d+) done, \d+ succeeded", run.output)
     return run.require(finished and int(finished.group(1)) == requests, "h2load did not finish its requests")
+
+
+def request_seconds(url, requests, rate, token):
+    """How long each of `requests` took, `rate` of them a second, one after the other on one connection."""
+    with tempfile.NamedTemporaryFile("r") as log:
+        h2load(url, 1, requests, f"--rps={rate:g}", f"--log-file={log.name}", authorization=f"bearer {token}")
+        fields = [line.split("\t") for line in log]
+    if any(status != "200" for _, status, _ in fields):
+        sys.exit("the fake provider did not accept h2load's requests")
+    return [int(microseconds) / 1e6 for _, _, microseconds in fields]

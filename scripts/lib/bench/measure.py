@@ -1,5 +1,6 @@
 """What the measurements share: the cost of a process, medians, and tables."""
 
+import math
 import os
 import statistics
 import subprocess
@@ -55,6 +56,12 @@ def resident_megabytes(pid):
 
 def median(values):
     return statistics.median(values)
+
+
+def quantile(values, share):
+    """The smallest value that at least this share of them does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def spread(values):

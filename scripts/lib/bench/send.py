@@ -10,7 +10,7 @@ import argparse
 import os
 
 from h2load import BODY_BYTES, h2load
-from measure import Run, median, progress, spread, table
+from measure import Limits, Run, median, progress, spread, table
 
 def ours(bench, url, ca, streams, requests):
     run = Run([bench, "send", "--url", url, "--ca", ca, "--streams", str(streams), "--requests", str(requests),
@@ -52,10 +52,13 @@ def report(runs, levels, options):
          f"{median([run.megabytes for run in runs[name, level]]):.0f}"]
         for level in levels for name in ("h2load", "postbell")])
     print()
-    table(["streams", "postbell / h2load, CPU", "limit"], [
-        [level, spread([microseconds(ours) / microseconds(theirs)
-                        for ours, theirs in zip(runs["postbell", level], runs["h2load", level])]), "1.60"]
-        for level in levels])
+    limits = Limits()
+    rows = []
+    for level in levels:
+        ratios = [ours.cpu / theirs.cpu for ours, theirs in zip(runs["postbell", level], runs["h2load", level])]
+        rows.append([level, spread(ratios), limits.most(f"client / h2load at {level} streams", median(ratios), 1.6)])
+    table(["streams", "postbell / h2load, CPU", "limit"], rows)
+    limits.finish()
 
 
 main()

@@ -142,7 +142,8 @@ class Reference(Side):
         marks = [self.marks.get(lane, START) for lane in lanes]
         rows, cost = self.run(reference.CLAIM, dict(
             p=1, cr=0, lanes=lanes, credits=credits(batch), lwd=[mark[0] for mark in marks],
-            lwi=[mark[1] for mark in marks], batch=self.batch, owner=self.owner, len=datetime.timedelta(seconds=30), per_row=100))
+            lwi=[mark[1] for mark in marks], batch=self.batch, owner=self.owner,
+            len=datetime.timedelta(seconds=30), per_row=100))
         for row in rows:
             self.marks[row[2]] = max(self.marks.get(row[2], START), (row[3], row[1]))
         return rows, cost
@@ -217,7 +218,8 @@ class Real(Side):
             self.batch, self.owner, self.route, mask, 1, [time_ordered() for _ in part], [row[1] for row in part],
             [row[18] for row in part], [row[20] for row in part], [row[2] for row in part],
             [row[5] for row in part], [0] * size, [True] * size, [None] * size, [200] * size, [None] * size,
-            [None] * size, [now] * size, [1500] * size, [row[0] for row in returned], [3_600_000] * back, [1] * back, [0] * back, [True] * back, [], [], [], []))[1]
+            [None] * size, [now] * size, [1500] * size, [row[0] for row in returned], [3_600_000] * back, [1] * back,
+            [0] * back, [True] * back, [], [], [], []))[1]
 
 
 def credits(batch):
