@@ -19,16 +19,18 @@ package struct KeyFile: Equatable, Sendable {
         self.credentialsDirectory = credentialsDirectory
     }
 
+    /// What the system says about the file, after its kind, owner, permissions and size were found in order. Reads
+    /// nothing of it.
+    package func inspect() throws(KeyFileError) -> FileFacts {
+        let (descriptor, facts) = try openJudged()
+        close(descriptor)
+        return facts
+    }
+
     /// The file's bytes, after its kind, owner, permissions and size were found in order.
     package func read() throws(KeyFileError) -> SecretBytes {
-        let (descriptor, place) = try open()
+        let descriptor = try openJudged().descriptor
         defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure(.unreadable(errno: errno)) }
-        let facts = FileFacts(status)
-        if let problem = facts.problem(at: place, user: geteuid(), groups: Self.processGroups()) {
-            throw failure(problem)
-        }
         let bytes = try SecretBytes(capacity: Self.sizeLimit + 1) { room throws(KeyFileError) in
             try fill(room, from: descriptor)
         }
@@ -36,6 +38,22 @@ package struct KeyFile: Equatable, Sendable {
         if bytes.count == 0 { throw failure(.empty) }
         if bytes.count > Self.sizeLimit { throw failure(.tooLarge(bytes: bytes.count)) }
         return bytes
+    }
+
+    private func openJudged() throws(KeyFileError) -> (descriptor: Int32, facts: FileFacts) {
+        let (descriptor, place) = try open()
+        do throws(KeyFileError) {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { throw failure(.unreadable(errno: errno)) }
+            let facts = FileFacts(status)
+            if let problem = facts.problem(at: place, user: geteuid(), groups: Self.processGroups()) {
+                throw failure(problem)
+            }
+            return (descriptor, facts)
+        } catch {
+            close(descriptor)
+            throw error
+        }
     }
 
     private func fill(

@@ -34,16 +34,24 @@ struct APNSLanes {
         return lanes
     }
 
-    private func tokenCache() throws(CommandFailure) -> TokenCache {
+    /// Whether one of the lanes serves `route`.
+    func covers(_ route: Route) -> Bool {
+        APNSEnvironment.allCases.contains { Self.covers(route, Set(credential.topics), $0) }
+    }
+
+    private static func covers(_ route: Route, _ topics: Set<String>, _ environment: APNSEnvironment) -> Bool {
+        route.provider == "apns" && route.environment == environment.rawValue && topics.contains(route.app)
+    }
+
+    /// The token cache of the credential, which has made its first token: the key is there and can sign.
+    func tokenCache() throws(CommandFailure) -> TokenCache {
         guard let schedule = TokenSchedule(refreshAge: configuration.apns.tokenRefresh) else {
             throw CommandFailure(
                 .configuration, what: "the age at which the provider token is made anew is out of range",
                 place: "POSTBELL_APNS_JWT_REFRESH", next: "set it between 20m and 55m")
         }
-        let directory = ProcessEnvironment.variables()["CREDENTIALS_DIRECTORY"]
-        let file = KeyFile(path: credential.keyFile, credentialsDirectory: directory)
         let tokens = TokenCache(
-            file: file, keyID: credential.keyID, teamID: credential.teamID, schedule: schedule)
+            file: keyFile, keyID: credential.keyID, teamID: credential.teamID, schedule: schedule)
         do throws(CredentialError) {
             _ = try tokens.token(now: .now)
         } catch {
@@ -66,12 +74,11 @@ struct APNSLanes {
                 .configuration, what: error.description, place: "the APNs credential", next: "correct its APNS_ setting"
             )
         }
-        let topics = Set(credential.topics)
         return LaneConfiguration(
             description: LaneDescription(
                 name: "apns/\(environment.rawValue)/default", pause: configuration.apns.pause),
-            serves: { route in
-                route.provider == "apns" && route.environment == environment.rawValue && topics.contains(route.app)
+            serves: { [topics = Set(credential.topics)] route in
+                Self.covers(route, topics, environment)
             },
             transport: transport(to: settings.endpoint),
             provider: { [log] in
@@ -79,6 +86,11 @@ struct APNSLanes {
                     log.error("no provider token can be made", [.cause: .text(fault.description)])
                 }
             })
+    }
+
+    /// The file of the credential's key.
+    var keyFile: KeyFile {
+        KeyFile(path: credential.keyFile, credentialsDirectory: credential.credentialsDirectory)
     }
 
     private var replacementEndpoint: APNSEndpoint? {

@@ -1,5 +1,6 @@
 import Glibc
 import Operations
 
-let tool = CommandLineTool(environment: ProcessEnvironment.variables(), dispatch: runDispatch)
+let tool = CommandLineTool(
+    environment: ProcessEnvironment.variables(), providers: APNSInspector(), dispatch: runDispatch)
 exit(tool.run(Array(CommandLine.arguments.dropFirst())))

@@ -11,6 +11,9 @@ import Testing
         for command in CommandLineTool.commands {
             #expect(lines.contains("| `\(command.name.rawValue)` | \(command.summary) |"))
         }
+        for topic in CheckTopic.allCases {
+            #expect(lines.contains("| `\(topic.rawValue)` | \(topic.meaning) |"))
+        }
         for code in ExitCode.allCases {
             #expect(lines.contains("| \(code.rawValue) | \(code.meaning) |"))
         }

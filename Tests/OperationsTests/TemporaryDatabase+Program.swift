@@ -22,3 +22,16 @@ extension TemporaryDatabase {
         try Program.run(arguments, environment: ["DATABASE_URL": "\(connectionString) \(settings)"])
     }
 }
+
+extension TemporaryDatabase {
+    /// Runs `body` with the name of a login that is what the documentation makes for a worker; it is dropped
+    /// afterwards.
+    func withWorkerLogin(_ body: (String) async throws -> Void) async throws {
+        let login = "login_\(name)"
+        try await execute("CREATE ROLE \(login) LOGIN IN ROLE postbell_dispatcher")
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body(login)) } catch { outcome = .failure(error) }
+        try await execute("DROP OWNED BY \(login); DROP ROLE \(login)")
+        try outcome.get()
+    }
+}

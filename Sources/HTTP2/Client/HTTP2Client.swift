@@ -33,6 +33,12 @@ package actor HTTP2Client {
         core.submit(batch)
     }
 
+    /// Connects before there is a request, unless a connection is open or on its way.
+    package func connect() {
+        core.resolve = resolution
+        if core.connections.isEmpty { core.connect(at: .now) }
+    }
+
     /// How many more requests may be submitted now: the streams the peer allows plus a bounded queue, less those that
     /// have no result yet. 0 while there is no connection and none may be tried.
     package var capacity: Int { core.capacity(at: .now) }

@@ -9,16 +9,25 @@ package struct CommandLineTool: Sendable {
     private let output: Terminal
     private let errors: Terminal
     private let dispatch: DispatchRunner
+    private let providers: any ProviderInspector
 
     /// In the order of the overview.
-    static let commands = [DispatchCommand.description, MigrateCommand.description, ConfigCommand.description]
+    static let commands = [
+        DispatchCommand.description,
+        MigrateCommand.description,
+        CheckCommand.description,
+        ConfigCommand.description,
+    ]
 
-    /// A tool whose worker is `dispatch`.
-    package init(environment: [String: String], dispatch: @escaping DispatchRunner) {
+    /// A tool whose worker is `dispatch`, and whose doctor asks `providers`.
+    package init(
+        environment: [String: String], providers: any ProviderInspector, dispatch: @escaping DispatchRunner
+    ) {
         self.environment = environment
         output = Terminal(descriptor: 1, environment: environment)
         errors = Terminal(descriptor: 2, environment: environment)
         self.dispatch = dispatch
+        self.providers = providers
     }
 
     /// Does what `arguments` (without the program's name) ask for, and returns the status to exit with. Called once, on
@@ -66,6 +75,7 @@ package struct CommandLineTool: Sendable {
         switch name {
         case .dispatch: DispatchCommand(runner: dispatch)
         case .migrate: MigrateCommand()
+        case .check: CheckCommand(providers: providers)
         case .config: ConfigCommand()
         }
     }

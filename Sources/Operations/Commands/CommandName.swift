@@ -6,4 +6,9 @@ package enum CommandName: String, CaseIterable, Sendable {
     case migrate
     /// Shows the effective configuration.
     case config
+    /// The doctor.
+    case check
+
+    /// Whether it reads every setting, whatever command that is for.
+    var readsAll: Bool { self == .config || self == .check }
 }

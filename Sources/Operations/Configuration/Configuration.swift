@@ -1,7 +1,7 @@
 package import OutboxCore
 package import Telemetry
 
-/// What an operator has configured: complete, understood, and consistent. There is no way to make one that is not.
+/// What an operator has configured: complete, understood, and consistent. Only the doctor gets one that is not.
 package struct Configuration: Sendable {
     /// Where the database is.
     package struct Database: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
@@ -118,7 +118,20 @@ package struct Configuration: Sendable {
         var settings = ResolvedSettings(sources, for: command)
         ConfigurationRules.check(&settings)
         guard settings.problems.isEmpty else { throw ConfigurationProblems(problems: settings.problems) }
+        self.init(settings, sources)
+    }
 
+    /// The configuration as far as it is understood, with defaults for what is not, and the settings with all their
+    /// problems.
+    static func examine(
+        _ sources: SettingSources, for command: CommandName
+    ) -> (configuration: Configuration, settings: ResolvedSettings) {
+        var settings = ResolvedSettings(sources, for: command)
+        ConfigurationRules.check(&settings)
+        return (Configuration(settings, sources), settings)
+    }
+
+    private init(_ settings: ResolvedSettings, _ sources: SettingSources) {
         database = Database(
             connectionString: settings.text(.databaseURL) ?? "", variables: DatabaseVariables.fromFile(sources))
         dispatch = Dispatch(settings)

@@ -30,3 +30,16 @@ package enum DurationText {
         return "\(milliseconds)ms"
     }
 }
+
+extension DurationText {
+    /// A measured duration for people, in whole milliseconds.
+    static func milliseconds(_ duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms"
+    }
+
+    /// A measured duration for people, in whole seconds.
+    static func seconds(_ duration: Duration) -> String {
+        "\(duration.components.seconds) s"
+    }
+}

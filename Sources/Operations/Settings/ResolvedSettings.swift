@@ -10,13 +10,14 @@ struct ResolvedSettings {
 
     private(set) var problems: [ConfigurationProblem] = []
     private var resolved: [SettingName: Resolved] = [:]
-    private var refused: Set<SettingName> = []
+    /// Settings whose text was not understood.
+    private(set) var refused: Set<SettingName> = []
 
-    /// Resolves what `command` reads; everything else is as if not set. `config` reads all.
+    /// Resolves what `command` reads; everything else is as if not set. `config` and `check` read all.
     init(_ sources: SettingSources, for command: CommandName) {
         for name in SettingName.allCases {
             let setting = SettingsTable.setting(name)
-            let isRead = command == .config || setting.commands.contains(command)
+            let isRead = command.readsAll || setting.commands.contains(command)
             resolve(setting, isRead ? sources.text(of: name.rawValue) : nil)
         }
         refuseUnknownNames(sources)

@@ -1,0 +1,45 @@
+/// What a line of `postbell check` is about, in the order in which they are looked at.
+package enum CheckTopic: String, CaseIterable, Sendable {
+    /// All settings, each for itself and with the others.
+    case configuration
+    /// A provider's credential.
+    case credential
+    /// A session on the database.
+    case database
+    /// The release of the server.
+    case version
+    /// Whether the server takes writes.
+    case primary
+    /// The revision of the schema.
+    case schema
+    /// How far our clock and the database's are apart.
+    case clock
+    /// A notification that comes back.
+    case wake
+    /// Which routes the credentials cover.
+    case routes
+    /// How long due work has waited.
+    case queue
+    /// A connection to a provider.
+    case endpoint
+
+    /// What is looked at, in a few words.
+    package var meaning: String {
+        switch self {
+        case .configuration: "every setting is understood, and they fit together"
+        case .credential: "key file (kind, owner, mode, key), key id, team id, topics"
+        case .database: "a session can be opened with the worker's settings"
+        case .version: "PostgreSQL is one of the supported versions"
+        case .primary: "the server takes writes"
+        case .schema: "the schema is the one that this program knows"
+        case .clock: "our clock and the database's agree"
+        case .wake: "a notification arrives on a session that listens"
+        case .routes: "each route of the database has a credential here or a worker elsewhere"
+        case .queue: "no due row waits long"
+        case .endpoint: "name, TCP, TLS and HTTP/2 up to the provider's settings; no request is sent"
+        }
+    }
+
+    /// Whether it can be looked at without a connection to anything.
+    var isOffline: Bool { self == .configuration || self == .credential }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import OutboxCore
+import Postgres
+import Support
+import Testing
+
+@testable import Operations
+@testable import OutboxPostgres
+
+/// `postbell check`: what it finds in a database, and with which status it ends.
+@Suite(.serialized) struct CheckTests {
+    /// What may never be seen, wherever it was put.
+    private static let secret = "hush-hush"
+
+    @Test(arguments: DatabaseServer.allCases)
+    func aSoundDatabaseIsOkInEveryLine(server: DatabaseServer) async throws {
+        try await TemporaryDatabase.migrated(on: server) { database in
+            try await database.withWorkerLogin { login in
+                let result = try database.run("check", "--json", settings: "user=\(login)")
+                let report = try CheckOutput(result)
+                #expect(result.status == 0, "\(result.output)")
+                #expect(report.status == 0)
+                for topic in CheckTopic.allCases where topic != .credential && topic != .endpoint {
+                    #expect(report.statuses(topic) == ["ok"], "\(topic): \(report.findings(topic))")
+                }
+                #expect(report.statuses(.credential) == ["warn"])
+                #expect(report.unseen == ["endpoint"])
+            }
+        }
+    }
+
+    @Test func whatIsWrongIsALineWithItsRemedyAndTheMostFundamentalFailureGivesTheStatus() throws {
+        let result = try Program.run(
+            ["check"],
+            environment: [
+                "DATABASE_URL": "postgresql://u:\(Self.secret)@127.0.0.1:1/d", "POSTBELL_POLL": "5",
+                "APNS_KEY_FILE": "/nowhere/\(Self.secret)\u{1B}[2J.p8", "APNS_KEY_ID": Self.secret,
+            ])
+        #expect(result.status == 3)
+        #expect(result.errors.isEmpty)
+        let lines = result.output.split(separator: "\n").map(String.init)
+        #expect(lines.filter { $0.hasPrefix("fail  configuration") }.count == 4, "\(lines)")
+        #expect(
+            lines.contains(
+                #"fail  configuration  POSTBELL_POLL "5" is a number without a unit; environment; "#
+                    + "write a duration from 50ms to 1m, such as 1s"))
+        #expect(
+            lines.contains { $0.hasPrefix("fail  database       connect failed: ") && $0.contains("can be reached") })
+        #expect(lines.last?.contains("; not looked at: ") == true)
+        #expect(!result.output.contains(Self.secret))
+    }
+
+    @Test func withoutTheDatabaseItEndsAsUnreachable() throws {
+        let result = try Program.run(["check"], environment: ["DATABASE_URL": "postgresql://u@127.0.0.1:1/d"])
+        #expect(result.status == 4)
+    }
+
+    @Test func offlineItConnectsToNothing() throws {
+        let result = try Program.run(
+            ["check", "--offline", "--json"], environment: ["DATABASE_URL": "postgresql://u@127.0.0.1:1/d"])
+        #expect(result.status == 0)
+        let report = try CheckOutput(result)
+        #expect(report.unseen == [])
+        #expect(Set(report.items.map(\.topic)) == ["configuration", "credential"])
+    }
+
+    @Test(arguments: [
+        ("DROP SCHEMA postbell CASCADE", "the database has no schema of Postbell"),
+        ("DELETE FROM postbell.schema_migrations WHERE version = 7", "the schema is at revision 6"),
+        (
+            "INSERT INTO postbell.schema_migrations (version, name, checksum) VALUES (9999, 'later', 'x')",
+            "the schema is at revision 9999"
+        ),
+        ("UPDATE postbell.schema_migrations SET checksum = 'x' WHERE version = 1", "migration 1"),
+    ])
+    func anotherSchemaIsSaid(change: String, finding: String) async throws {
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
+            try await database.execute(change)
+            let result = try database.run("check", "--json")
+            let report = try CheckOutput(result)
+            #expect(result.status == 5)
+            #expect(report.statuses(.schema) == ["fail"])
+            #expect(report.findings(.schema).first?.contains(finding) == true, "\(report.findings(.schema))")
+            #expect(report.unseen.contains("routes"))
+        }
+    }
+
+    @Test func aSessionThatTakesNoWritesIsSaid() async throws {
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
+            let result = try database.run("check", "--json", settings: "options='-c default_transaction_read_only=on'")
+            #expect(result.status == 6)
+            #expect(try CheckOutput(result).statuses(.primary) == ["fail"])
+        }
+    }
+
+    @Test func aRouteThatNobodyServesIsNamed() async throws {
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
+            try await database.execute(
+                """
+                SELECT postbell.define_kind('note', 'template', content => '{"title": "x"}');
+                SELECT postbell.device_register('ada', 'phone', 'apns', 'com.example.other', repeat('0a', 32),
+                    environment => 'sandbox');
+                SELECT postbell.enqueue('note', 'ada', 'k1')
+                """)
+            let report = try CheckOutput(try database.run("check", "--json"))
+            #expect(report.statuses(.routes) == ["warn", "ok"])
+            #expect(
+                report.findings(.routes).first
+                    == "apns/sandbox/com.example.other is covered by no credential here and served by no worker; "
+                    + "1 rows wait there until their deadline")
+        }
+    }
+
+    // MARK: Judgements
+
+    @Test(arguments: [
+        (0, 0, CheckItem.Status.ok), (-900, 0, .ok), (2000, 0, .warning), (-2000, 0, .warning), (31_000, 0, .failure),
+        (-31_000, 0, .failure), (2000, 2500, .ok),
+    ])
+    func aClockIsJudgedByWhatTheWayThereCannotExplain(
+        aheadMilliseconds: Int, wayMilliseconds: Int, status: CheckItem.Status
+    ) {
+        let askedAt = Timestamp(microseconds: 1_000_000_000_000)
+        let reading = askedAt + .milliseconds(aheadMilliseconds)
+        let item = ClockExamination(lease: .seconds(30)).judge(
+            reading, between: askedAt, and: askedAt + .milliseconds(wayMilliseconds))
+        #expect(item.status == status)
+    }
+
+    @Test(arguments: [(140_000, CheckItem.Status.failure), (150_000, .ok), (180_006, .ok), (190_000, .warning)])
+    func aServersVersionIsJudged(version: Int, status: CheckItem.Status) {
+        let facts = ServerFacts(
+            version: version, isInRecovery: false, isReadOnly: false, sessionUser: "u", currentUser: "u")
+        #expect(DatabaseExamination.version(facts).status == status)
+    }
+
+    @Test func aServerInRecoveryIsNoPrimary() {
+        let facts = ServerFacts(
+            version: 180_000, isInRecovery: true, isReadOnly: true, sessionUser: "u", currentUser: "u")
+        #expect(DatabaseExamination.primary(facts).code == .unreachable)
+    }
+
+    @Test(arguments: [(nil, CheckItem.Status.ok), (59, .ok), (60, .warning), (899, .warning), (900, .failure)])
+    func dueWorkThatWaitsLongIsSaid(seconds: Int?, status: CheckItem.Status) {
+        let route = Route(number: 1, provider: "apns", environment: "sandbox", app: "com.example.app")
+        let work = RouteWork(route: route, waiting: 3, oldestDue: seconds.map { .seconds($0) }, isServed: false)
+        let items = RouteExamination(covers: { _ in true }).judge([work])
+        #expect(items.first { $0.topic == .queue }?.status == status)
+    }
+}
+
+/// What `postbell check --json` printed.
+struct CheckOutput {
+    let status: Int
+    let items: [(topic: String, status: String, finding: String)]
+    let unseen: [String]
+
+    init(_ result: Program.Result) throws {
+        let parsed = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+        let object = try #require(parsed, "\(result.output) \(result.errors)")
+        status = try #require(object["status"] as? Int)
+        unseen = try #require(object["not_looked_at"] as? [String])
+        items = try #require(object["items"] as? [[String: Any]]).map { item in
+            (item["topic"] as? String ?? "", item["status"] as? String ?? "", item["finding"] as? String ?? "")
+        }
+    }
+
+    func statuses(_ topic: CheckTopic) -> [String] {
+        items.filter { $0.topic == topic.rawValue }.map(\.status)
+    }
+
+    func findings(_ topic: CheckTopic) -> [String] {
+        items.filter { $0.topic == topic.rawValue }.map(\.finding)
+    }
+}
