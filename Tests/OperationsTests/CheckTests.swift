@@ -85,6 +85,76 @@ import Testing
         }
     }
 
+    /// A right that a worker's login lacks, or has beyond what a worker needs; `LOGIN` stands for the login.
+    static let rights: [(change: String, topic: CheckTopic, status: String, finding: String, end: Int32)] = [
+        (
+            "REVOKE postbell_dispatcher FROM LOGIN", .rights, "fail",
+            "LOGIN is no member of postbell_dispatcher and lacks", 6
+        ),
+        (
+            "REVOKE INSERT ON postbell.deliveries FROM postbell_dispatcher", .rights, "fail",
+            "LOGIN lacks INSERT ON postbell.deliveries", 6
+        ),
+        (
+            "REVOKE UPDATE (open) ON postbell.leases FROM postbell_dispatcher", .rights, "fail",
+            "LOGIN lacks UPDATE (open) ON postbell.leases", 6
+        ),
+        (
+            "REVOKE EXECUTE ON FUNCTION postbell.wake FROM postbell_dispatcher", .rights, "fail",
+            "LOGIN lacks EXECUTE ON FUNCTION postbell.wake(smallint[])", 6
+        ),
+        ("ALTER ROLE LOGIN SUPERUSER", .excess, "fail", "LOGIN has the attribute SUPERUSER", 1),
+        ("ALTER ROLE LOGIN BYPASSRLS", .excess, "fail", "LOGIN has the attribute BYPASSRLS", 1),
+        ("ALTER ROLE LOGIN CREATEROLE", .excess, "fail", "LOGIN has the attribute CREATEROLE", 1),
+        ("ALTER ROLE LOGIN CREATEDB", .excess, "warn", "LOGIN has the attribute CREATEDB", 0),
+        ("GRANT postbell_owner TO LOGIN", .excess, "fail", "LOGIN is a member of postbell_owner", 1),
+        ("GRANT postbell_operator TO LOGIN", .excess, "fail", "LOGIN is a member of postbell_operator", 1),
+        ("GRANT postbell_producer TO LOGIN", .excess, "fail", "LOGIN is a member of postbell_producer", 1),
+        ("GRANT postbell_reader TO LOGIN", .excess, "warn", "LOGIN is a member of postbell_reader", 0),
+        ("GRANT pg_read_all_data TO LOGIN", .excess, "fail", "LOGIN is a member of pg_read_all_data", 1),
+        (
+            "GRANT UPDATE (payload) ON postbell.outbox TO postbell_dispatcher", .excess, "fail",
+            "LOGIN has more rights in the schema than a worker needs: UPDATE (payload) ON postbell.outbox", 1
+        ),
+        (
+            "GRANT SELECT ON postbell.secrets TO PUBLIC", .excess, "fail",
+            "LOGIN has more rights in the schema than a worker needs: SELECT ON postbell.secrets", 1
+        ),
+        (
+            "GRANT EXECUTE ON FUNCTION postbell.supersede TO LOGIN", .excess, "fail",
+            "LOGIN has more rights in the schema than a worker needs: EXECUTE ON FUNCTION postbell.supersede(", 1
+        ),
+        (
+            "CREATE SCHEMA app; GRANT USAGE ON SCHEMA app TO LOGIN; CREATE TABLE app.people (x int); "
+                + "GRANT SELECT ON app.people TO LOGIN", .excess, "warn",
+            "LOGIN may read tables of other schemas: app.people", 0
+        ),
+        (
+            "CREATE SCHEMA app; GRANT USAGE ON SCHEMA app TO LOGIN; CREATE TABLE app.people (x int); "
+                + "GRANT DELETE ON app.people TO LOGIN", .excess, "fail",
+            "LOGIN may change tables of other schemas: app.people", 1
+        ),
+        ("GRANT CREATE ON SCHEMA public TO LOGIN", .excess, "warn", "LOGIN may create objects in SCHEMA public", 0),
+    ]
+
+    @Test(arguments: rights)
+    func aRightTooFewOrTooManyIsNamed(
+        change: String, topic: CheckTopic, status: String, finding: String, end: Int32
+    ) async throws {
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
+            try await database.withWorkerLogin { login in
+                try await database.execute(change.replacing("LOGIN", with: login))
+                let result = try database.run("check", "--json", settings: "user=\(login)")
+                let report = try CheckOutput(result)
+                #expect(result.status == end, "\(result.output)")
+                #expect(report.statuses(topic) == [status], "\(report.findings(topic))")
+                #expect(
+                    report.findings(topic).first?.hasPrefix(finding.replacing("LOGIN", with: login)) == true,
+                    "\(report.findings(topic))")
+            }
+        }
+    }
+
     @Test func aSessionThatTakesNoWritesIsSaid() async throws {
         try await TemporaryDatabase.migrated(on: .postgres15) { database in
             let result = try database.run("check", "--json", settings: "options='-c default_transaction_read_only=on'")

@@ -12,6 +12,10 @@ package enum CheckTopic: String, CaseIterable, Sendable {
     case primary
     /// The revision of the schema.
     case schema
+    /// What the configured role lacks.
+    case rights
+    /// What the configured role has and should not have.
+    case excess
     /// How far our clock and the database's are apart.
     case clock
     /// A notification that comes back.
@@ -32,6 +36,8 @@ package enum CheckTopic: String, CaseIterable, Sendable {
         case .version: "PostgreSQL is one of the supported versions"
         case .primary: "the server takes writes"
         case .schema: "the schema is the one that this program knows"
+        case .rights: "the role may do all that a worker does"
+        case .excess: "the role may do nothing else"
         case .clock: "our clock and the database's agree"
         case .wake: "a notification arrives on a session that listens"
         case .routes: "each route of the database has a credential here or a worker elsewhere"

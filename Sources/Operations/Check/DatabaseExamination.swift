@@ -57,6 +57,13 @@ struct DatabaseExamination {
         var items: [CheckItem] = []
         let schema = await schema(connection)
         items.append(schema)
+        var lacksRights = false
+        // Who may not even read the revision lacks rights: which, is said here.
+        if schema.status == .ok || schema.code == .refused {
+            let rights = try await RoleRights.read(from: connection)
+            items += RightsExamination(role: facts.currentUser).judge(rights)
+            lacksRights = !rights.missing.isEmpty
+        }
         items.append(try await ClockExamination(lease: configuration.dispatch.lease).run(on: connection))
         if !facts.isInRecovery {
             let session = try session("postbell check wake")
@@ -64,7 +71,7 @@ struct DatabaseExamination {
                 await WakeExamination(listens: configuration.dispatch.listens)
                     .run(on: session, notifyingBy: connection, place: place))
         }
-        guard schema.status == .ok else { return items }
+        guard schema.status == .ok, !lacksRights else { return items }
         let work = try await RouteWork.read(from: connection)
         return items + RouteExamination(covers: { providers.covers($0, in: configuration) }).judge(work)
     }
@@ -77,7 +84,10 @@ struct DatabaseExamination {
             }
             return CheckItem.failure(.schema, failure)
         } catch {
-            return CheckItem.failure(.schema, CommandFailure(error, place: place))
+            let failure = CommandFailure(error, place: place)
+            guard failure.code == .refused else { return .failure(.schema, failure) }
+            return .failure(
+                .schema, .refused, "the role may not read the schema's revision; \(place)", next: "mend `rights` first")
         }
     }
 
