@@ -78,4 +78,36 @@ import Testing
         #expect(ExitCode.schema.rawValue == 5)
         #expect(ExitCode.refused.rawValue == 6)
     }
+
+    private static let operand: CommandDescription = {
+        var description = CommandDescription(
+            name: .config, summary: "", details: "", options: [.json], example: "")
+        description.operand = OperandDescription(name: "ID", meaning: "a name")
+        return description
+    }()
+
+    @Test(arguments: [
+        (["x"], "x", false), (["x", "--json"], "x", true), (["--json", "x"], "x", true),
+        (["--", "-x"], "-x", false), (["--json", "--", "--json"], "--json", true), (["--", "--"], "--", false),
+    ])
+    func anOperandStandsAnywhere(arguments: [String], operand: String, json: Bool) throws {
+        guard case .run(_, let options) = try ArgumentParser(commands: [Self.operand]).parse(["config"] + arguments)
+        else { throw CommandFailure(.usage, what: "no run", place: "", next: "") }
+        #expect(options.operand == operand)
+        #expect(options.has(.json) == json)
+    }
+
+    @Test(arguments: [
+        ([], "ID is missing; `postbell config`; see `postbell config --help`"),
+        (["x", "y"], #""y" is one argument too many; argument 3 of `postbell config`; see `postbell config --help`"#),
+        ([""], #""" is one argument too many; argument 2 of `postbell config`; see `postbell config --help`"#),
+    ])
+    func anOperandIsGivenOnce(arguments: [String], line: String) {
+        do throws(CommandFailure) {
+            _ = try ArgumentParser(commands: [Self.operand]).parse(["config"] + arguments)
+            Issue.record("\(arguments) was understood")
+        } catch {
+            #expect(error.problems.map(\.line) == [line])
+        }
+    }
 }

@@ -10,6 +10,8 @@ enum Invocation: Equatable {
 struct ParsedOptions: Equatable {
     private(set) var values: [String: String] = [:]
     private(set) var flags: Set<String> = []
+    /// What the command is about, where it takes an operand.
+    fileprivate(set) var operand: String?
 
     /// Whether an option without a value was given.
     func has(_ option: OptionDescription) -> Bool { flags.contains(option.name) }
@@ -67,14 +69,23 @@ struct ArgumentParser {
     {
         var parsed = ParsedOptions()
         var index = 0
+        var optionsEnded = false
         while index < arguments.count {
             let argument = arguments[index]
             // Counted from the command, which is argument 1.
             let place = "argument \(index + 2) of `postbell \(command.name.rawValue)`"
             index += 1
-            guard argument.hasPrefix("-") else {
-                throw usage(
-                    "\(QuotedText.quote(argument)) is one argument too many", place, help(of: command))
+            if argument == "--", !optionsEnded, command.operand != nil {
+                optionsEnded = true
+                continue
+            }
+            guard argument.hasPrefix("-"), !optionsEnded else {
+                guard command.operand != nil, parsed.operand == nil, !argument.isEmpty else {
+                    throw usage(
+                        "\(QuotedText.quote(argument)) is one argument too many", place, help(of: command))
+                }
+                parsed.operand = argument
+                continue
             }
             let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             let option = try option(parts[0], of: command, place)
@@ -87,6 +98,9 @@ struct ArgumentParser {
             guard parsed.set(option.name, value) else {
                 throw usage("\(option.name) is given twice", place, "give it once")
             }
+        }
+        if let operand = command.operand, parsed.operand == nil {
+            throw usage("\(operand.name) is missing", "`postbell \(command.name.rawValue)`", help(of: command))
         }
         return parsed
     }

@@ -5,9 +5,19 @@ struct CommandDescription: Sendable {
     let summary: String
     /// More on it, for its own help.
     let details: String
+    /// What it is about, where the command line has to name it; nil for a command that takes options only.
+    var operand: OperandDescription?
     let options: [OptionDescription]
     /// A command line that works, with what it does before it.
     let example: String
+}
+
+/// The one argument of a command that is not an option.
+struct OperandDescription: Sendable {
+    /// What the help calls it, in capitals.
+    let name: String
+    /// What it may be.
+    let meaning: String
 }
 
 /// An option of a command.

@@ -39,13 +39,14 @@ enum HelpText {
             )
         }
         let list = settings.isEmpty ? "" : "\nSettings, from the environment:\n\(columns(settings))\n"
+        let operand = command.operand.map { "\nArgument:\n\(columns([($0.name, $0.meaning)]))\n" } ?? ""
         return """
             postbell \(command.name.rawValue): \(command.summary)
 
             \(wrapped(command.details, indent: 0))
 
-            Usage: postbell \(command.name.rawValue) [options]
-
+            Usage: postbell \(command.name.rawValue)\(command.operand.map { " " + $0.name } ?? "") [options]
+            \(operand)
             Options:
             \(columns(options))
 

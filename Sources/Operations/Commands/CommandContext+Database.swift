@@ -2,13 +2,16 @@ import Postgres
 
 extension CommandContext {
     /// Opens a session for a command, which waits for nothing: an unreachable server ends it.
-    func connect(_ database: Configuration.Database, as application: String) async throws(CommandFailure)
-        -> PostgresConnection
-    {
+    /// `readOnly` is for commands that only look: a standby may answer them too.
+    func connect(
+        _ database: Configuration.Database, as application: String, readOnly: Bool = false,
+        settings: [(name: String, value: String)] = []
+    ) async throws(CommandFailure) -> PostgresConnection {
         do throws(PostgresError) {
             var configuration = try PostgresConfiguration(database.connectionString)
             configuration.applicationName = application
-            configuration.settings = [(name: "TimeZone", value: "UTC")]
+            configuration.settings = [(name: "TimeZone", value: "UTC")] + settings
+            configuration.acceptsReadOnly = readOnly
             return try await PostgresConnection.connect(configuration, on: loop)
         } catch {
             throw CommandFailure(error, place: place(of: database))

@@ -16,6 +16,7 @@ package struct CommandLineTool: Sendable {
         DispatchCommand.description,
         MigrateCommand.description,
         CheckCommand.description,
+        LedgerCommand.description,
         ConfigCommand.description,
     ]
 
@@ -76,6 +77,7 @@ package struct CommandLineTool: Sendable {
         case .dispatch: DispatchCommand(runner: dispatch)
         case .migrate: MigrateCommand()
         case .check: CheckCommand(providers: providers)
+        case .ledger: LedgerCommand()
         case .config: ConfigCommand()
         }
     }

@@ -4,6 +4,8 @@ package enum CommandName: String, CaseIterable, Sendable {
     case dispatch
     /// Brings the schema up to date.
     case migrate
+    /// Attempts, filtered.
+    case ledger
     /// Shows the effective configuration.
     case config
     /// The doctor.

@@ -11,6 +11,27 @@ extension CommandFailure {
         self.init(code, what: "\(error.operation) failed: \(message)\(state)", place: place, next: next)
     }
 
+    /// A command that only looks was refused or not served, at `place`.
+    init(reading error: PostgresError, place: String) {
+        let failure = CommandFailure(error, place: place)
+        guard error.sqlState?.code == "42501" else {
+            self = failure
+            return
+        }
+        self.init(failure.code, what: failure.problems[0].what, place: place, next: Self.readerAdvice)
+    }
+
+    /// The schema's revision could not be read for a command that only looks, at `place`.
+    init(reading error: MigrationError, place: String) {
+        guard case .unreachable("42501", _) = error else {
+            self.init(error, place: place)
+            return
+        }
+        self.init(.refused, what: error.description, place: place, next: Self.readerAdvice)
+    }
+
+    private static let readerAdvice = "use a login that is granted postbell_reader (or postbell_operator)"
+
     /// Migrations that were not applied, or could not be looked at, in the database at `place`.
     init(_ error: MigrationError, place: String) {
         let what = error.description.replacing("; ", with: ", ")

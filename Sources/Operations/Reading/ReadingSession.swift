@@ -1,0 +1,98 @@
+import EventLoop
+import OutboxCore
+import OutboxPostgres
+import Postgres
+
+/// A session of a command that only looks: all its statements see one snapshot, and none can change anything.
+struct ReadingSession: Sendable {
+    private let connection: PostgresConnection
+    private let place: String
+
+    /// What looking may take of a server that has other work: long enough for a count of a queue of millions.
+    private static let statementLimit = Duration.seconds(60)
+
+    /// Opens a session for `command`, sees that the schema is the one this program knows, and runs `body` in one
+    /// snapshot. `tenant` narrows what row security shows, and is the one that a confined login has to name.
+    static func open<Value: Sendable>(
+        for command: CommandName, _ options: ParsedOptions, _ context: CommandContext, tenant: String? = nil,
+        _ body: (ReadingSession) async throws(CommandFailure) -> Value
+    ) async throws(CommandFailure) -> Value {
+        let database = try context.configuration(for: command, options).database
+        let connection = try await context.connect(
+            database, as: "postbell \(command.rawValue)", readOnly: true,
+            settings: tenant.map { [(name: "postbell.tenant_id", value: $0)] } ?? [])
+        let session = ReadingSession(connection: connection, place: context.place(of: database))
+        let outcome: Result<Value, CommandFailure>
+        do throws(CommandFailure) {
+            try await session.checkSchema()
+            outcome = .success(try await session.inSnapshot(body))
+        } catch {
+            outcome = .failure(error)
+        }
+        await connection.close()
+        return try outcome.get()
+    }
+
+    /// Runs `body` in one snapshot of its own.
+    func inSnapshot<Value: Sendable>(
+        _ body: (ReadingSession) async throws(CommandFailure) -> Value
+    ) async throws(CommandFailure) -> Value {
+        try await execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        let value = try await body(self)
+        try await execute("COMMIT")
+        return value
+    }
+
+    /// The rows of a statement, each read by `read`.
+    func rows<Row: Sendable>(
+        _ statement: PostgresStatement, _ parameters: PostgresParameters = PostgresParameters(),
+        _ read: (inout RowReader) throws(PostgresError) -> Row
+    ) async throws(CommandFailure) -> [Row] {
+        do throws(PostgresError) {
+            let result = try await connection.query(
+                statement, parameters, deadline: .now + Self.statementLimit)
+            var rows: [Row] = []
+            rows.reserveCapacity(result.rowCount)
+            for index in 0..<result.rowCount {
+                var reader = RowReader(result, row: index)
+                rows.append(try read(&reader))
+            }
+            return rows
+        } catch {
+            throw CommandFailure(reading: error, place: place)
+        }
+    }
+
+    /// A failure of what was asked for: status 1.
+    func bad(_ what: String, next: String) -> CommandFailure {
+        CommandFailure(.bad, what: what, place: place, next: next)
+    }
+
+    private func checkSchema() async throws(CommandFailure) {
+        let revision: SchemaRevision
+        do throws(MigrationError) {
+            revision = try await SchemaRevision.read(from: connection)
+        } catch {
+            throw CommandFailure(reading: error, place: place)
+        }
+        if let failure = CommandFailure(revision, place: place) { throw failure }
+    }
+
+    private func execute(_ sql: String) async throws(CommandFailure) {
+        do throws(PostgresError) {
+            try await connection.execute(sql, named: "snapshot")
+        } catch {
+            throw CommandFailure(reading: error, place: place)
+        }
+    }
+}
+
+extension ReadingSession {
+    private static let clock = PostgresStatement("now", "SELECT pg_catalog.now()")
+
+    /// The database's time at the snapshot: what all distances are told by.
+    func now() async throws(CommandFailure) -> Timestamp {
+        let times = try await rows(Self.clock) { row throws(PostgresError) in try row.instant() }
+        return times.first ?? Timestamp(microseconds: 0)
+    }
+}
