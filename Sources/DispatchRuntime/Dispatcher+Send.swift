@@ -135,15 +135,21 @@ extension Dispatcher {
         case .up:
             let wasDown = !state.lanes[lane].isConnected
             state.updateLane(lane) { $0.connected() }
-            if wasDown { observer.laneUp(name) }
+            if wasDown {
+                observer.laneUp(name)
+                laneChanged()
+            }
             pump(lane)
             claimSignal.ring()
         case .replacing(let error):
             observer.connectionReplaced(name, reason: error.description)
         case .down(let error, let retryAt):
             let wasUp = state.lanes[lane].isConnected
-            state.updateLane(lane) { $0.disconnected(retryAt: retryAt) }
-            if wasUp { observer.laneDown(name, reason: error.description, until: now.duration(to: retryAt)) }
+            state.updateLane(lane) { $0.disconnected(retryAt: retryAt, because: error.description, at: now) }
+            if wasUp {
+                observer.laneDown(name, reason: error.description, until: now.duration(to: retryAt))
+                laneChanged()
+            }
             pump(lane)
         }
     }
@@ -155,6 +161,7 @@ extension Dispatcher {
             case .paused(let lane, let status, let reason, let duration):
                 let name = configurations[lane].description.name
                 observer.lanePaused(name, status: status, reason: reason, duration: duration)
+                laneChanged()
             case .replaceToken(let lane):
                 if lanes[lane].replaceToken(wallClock: wallClock()) {
                     lanes[lane].reconnect()

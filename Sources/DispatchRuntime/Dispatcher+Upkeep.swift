@@ -8,6 +8,7 @@ extension Dispatcher {
             let now = ContinuousClock.now
             await renewLeases(now: now)
             if !state.isDraining { await recoverAndRefresh(turn: turn) }
+            if reportIsDue(at: .now) { await report() }
             turn += 1
             let renewal = state.nextRenewalAt ?? now + .seconds(1)
             await upkeepSignal.wait(until: min(max(renewal, now + .milliseconds(10)), now + .seconds(1)))
@@ -71,7 +72,7 @@ extension Dispatcher {
         return clockWatch.mayRecover(at: now)
     }
 
-    /// The registry's routes and kinds as they are now, and this worker's heartbeat.
+    /// The registry's routes and kinds as they are now, and this worker's own entry in it.
     func refreshRegistry() async {
         await attempt { () async throws(StoreError) in
             let registry = try await self.store.routes()
@@ -81,8 +82,32 @@ extension Dispatcher {
                 self.state.updateLane(index) { $0.setRoutes(served) }
             }
             try await self.loadKinds()
-            let time = try await self.store.register(
-                routes: self.servedRoutes.map(\.number), version: self.settings.version)
+        }
+        await report()
+    }
+
+    // MARK: Heartbeat
+
+    /// A lane has changed: people are to see it at once, unless they were told within the last second.
+    func laneChanged() {
+        lanesChanged = true
+        if reportIsDue(at: .now) { upkeepSignal.ring() }
+    }
+
+    /// Every five seconds, while stopping too; a changed lane sooner, but not more than once a second.
+    private func reportIsDue(at now: ContinuousClock.Instant) -> Bool {
+        guard let reportedAt else { return true }
+        return reportedAt.duration(to: now) >= (lanesChanged ? .seconds(1) : .seconds(5))
+    }
+
+    /// Tells the registry that this worker lives, and how its lanes stand.
+    private func report() async {
+        let now = ContinuousClock.now
+        reportedAt = now
+        lanesChanged = false
+        let lanes = state.laneReports(at: now)
+        await attempt { () async throws(StoreError) in
+            let time = try await self.store.register(lanes: lanes, version: self.settings.version)
             self.storeAnswered(at: time)
         }
     }

@@ -32,6 +32,10 @@ package actor Dispatcher {
     var healthySince: Timestamp
     /// Watches the database's clock, by which leases lapse.
     var clockWatch = ClockWatch()
+    /// When the registry was last told how the lanes stand.
+    var reportedAt: ContinuousClock.Instant?
+    /// Whether a lane has changed since.
+    var lanesChanged = false
     /// Whether the last statement failed for lack of a connection.
     var storeIsDown = false
     /// When what is left is given up; nil while the worker runs.

@@ -79,8 +79,8 @@ package actor PostgresOutboxStore: OutboxStore {
         try await ask(results, PostgresCommand(CatalogStatement.kinds), CatalogAnswer.kinds)
     }
 
-    package func register(routes: [RouteNumber], version: String) async throws(StoreError) -> Timestamp {
-        let command = WorkerStatement.registration(owner: owner, name: name, version: version, routes: routes)
+    package func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp {
+        let command = WorkerStatement.registration(owner: owner, name: name, version: version, lanes: lanes)
         let (number, now) = try await ask(results, command) { (result) throws(PostgresError) in
             (try result.int4(0, 0), try result.instant(0, 1))
         }

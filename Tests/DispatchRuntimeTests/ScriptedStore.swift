@@ -28,7 +28,7 @@ actor ScriptedStore: OutboxStore {
         throw StoreError(kind: .transient, operation: "kinds", message: "refused by the script")
     }
 
-    func register(routes: [RouteNumber], version: String) async throws(StoreError) -> Timestamp { Self.now }
+    func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp { Self.now }
 
     func unregister() async throws(StoreError) {}
 

@@ -98,6 +98,10 @@ import Testing
             try await eventually("every row waits again") {
                 try await stage.texts("SELECT count(*) FROM postbell.queue") == ["20"]
             }
+            try await eventually("the registry shows the pause") {
+                try await stage.texts("SELECT concat_ws(' ', route, state, reason) FROM postbell.route_service")
+                    .contains("apns/sandbox/\(Stage.topic) paused 403 InvalidProviderToken")
+            }
             let tokens = "SELECT count(*) FROM postbell.devices WHERE token IS NOT NULL"
             #expect(try await stage.texts(tokens) == ["20"])
             #expect(try await stage.status("k0") == "pending")

@@ -58,7 +58,7 @@ struct LookingScene {
             INSERT INTO postbell.routes (provider, environment, app)
             VALUES ('apns', 'production', 'app.one'), ('fcm', NULL, 'app.two')
             """)
-        _ = try await store.register(routes: [1], version: "1.0")
+        try await heartbeat()
     }
 
     // MARK: Producer and back end
@@ -117,6 +117,18 @@ struct LookingScene {
     }
 
     // MARK: Worker
+
+    /// The store registers, or registers again, with one lane that serves route 1.
+    func heartbeat(
+        _ condition: LaneReport.Condition = .up, reason: String? = nil, since: Duration? = nil, until: Duration? = nil,
+        routes: [RouteNumber] = [1]
+    ) async throws {
+        let now = try await store.waitingWork(on: []).now
+        let lane = LaneReport(
+            name: "apns/production/default", condition: condition, reason: reason, since: since.map { now + $0 },
+            until: until.map { now + $0 }, routes: routes)
+        _ = try await store.register(lanes: [lane], version: "1.0")
+    }
 
     /// Claims all that is due on a route in the default tenant; there must be something.
     @discardableResult

@@ -36,7 +36,8 @@ import Testing
         scene.claim(scene.single(3))
         #expect(scene.sent() == [0])
         let retryAt = scene.at(4)
-        scene.state.updateLane(0) { $0.disconnected(retryAt: retryAt) }
+        let lostAt = scene.at(0)
+        scene.state.updateLane(0) { $0.disconnected(retryAt: retryAt, because: "refused", at: lostAt) }
         #expect(scene.sent(at: 1) == [])
         let flush = try scene.flush(at: 1)
         #expect(flush.leaving == [2, 3])

@@ -136,7 +136,8 @@ import Testing
     @Test func aLaneThatIsDownIsNotClaimedForUntilItsReconnectIsDue() {
         var scene = DispatchScene(lanes: 2)
         let retryAt = scene.at(4)
-        scene.state.updateLane(0) { $0.disconnected(retryAt: retryAt) }
+        let lostAt = scene.at(0)
+        scene.state.updateLane(0) { $0.disconnected(retryAt: retryAt, because: "refused", at: lostAt) }
         #expect(scene.state.openRoutes(at: scene.at(1)) == [2])
         #expect(scene.state.openRoutes(at: scene.at(4)) == [1, 2])
         scene.state.updateLane(0) { $0.connected() }

@@ -38,7 +38,8 @@ struct StoreTests {
             let routes = try await store.routes()
             #expect(routes.map(\.provider) == ["none", "apns", "fcm"])
             #expect(routes[1].environment == "production" && routes[2].environment == "")
-            let time = try await store.register(routes: [1], version: "1.0")
+            let time = try await store.register(
+                lanes: [LaneReport(name: "apns/production/default", routes: [1])], version: "1.0")
             let work = try await store.waitingWork(on: [1, 2])
             #expect(work.shares.map(\.share) == [Share(urgency: 0, tenant: 1)] && work.now >= time)
             let batch = try #require(try await store.claim(Self.request(work.shares)))

@@ -1,4 +1,4 @@
--- Postbell 0005: what workers call beside their own statements: recovery, and the days of the ledger.
+-- Postbell 0005: what workers call beside their own statements (recovery, the days of the ledger), and how they are.
 --
 -- Locks: SHARE UPDATE EXCLUSIVE on deliveries and ACCESS EXCLUSIVE on its empty default partition
 -- while days are attached.
@@ -136,5 +136,69 @@ END
 $$;
 
 SELECT postbell.create_partitions(3, '5s');
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- How workers, lanes and routes are. With the rights of whoever asks, like all views.
+
+-- How old the heartbeat of a live worker can be. It comes every 5 s; a statement of a worker takes 10 s at most, and a
+-- lost session is made again in a few more. By default a lease lasts as long: who has been silent for it has lost what
+-- it held, alive or not.
+CREATE FUNCTION postbell.heartbeat_limit() RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT interval '30 s'
+$$;
+
+-- Who dispatches, or did: `alive` by its heartbeat, `stopped` when it said so, else `dead`.
+CREATE VIEW postbell.worker_health WITH (security_invoker = true) AS
+SELECT
+    w.worker_no, w.owner, w.name, w.version,
+    CASE
+        WHEN w.stopped_at IS NOT NULL THEN 'stopped'
+        WHEN w.heartbeat_at > pg_catalog.now() - postbell.heartbeat_limit() THEN 'alive'
+        ELSE 'dead'
+    END AS state,
+    w.started_at, w.heartbeat_at, w.stopped_at, w.routes, w.lanes
+FROM postbell.workers w;
+
+-- The lanes of live workers. A pause that has run out is over, also before its worker says so.
+CREATE VIEW postbell.lane_health WITH (security_invoker = true) AS
+SELECT
+    w.worker_no,
+    w.name AS worker,
+    l.key AS lane,
+    CASE WHEN t.is_over THEN 'up' ELSE l.value ->> 'state' END AS state,
+    CASE WHEN NOT t.is_over THEN l.value ->> 'reason' END AS reason,
+    CASE WHEN NOT t.is_over THEN (l.value ->> 'since')::timestamptz END AS since,
+    CASE WHEN NOT t.is_over THEN (l.value ->> 'until')::timestamptz END AS until,
+    ARRAY(SELECT r.value::smallint FROM jsonb_array_elements_text(l.value -> 'routes') r) AS routes
+FROM postbell.worker_health w
+CROSS JOIN LATERAL jsonb_each(w.lanes) l
+CROSS JOIN LATERAL (
+    SELECT l.value ->> 'state' = 'paused' AND (l.value ->> 'until')::timestamptz <= pg_catalog.now() AS is_over
+) t
+WHERE w.state = 'alive';
+
+-- Who serves a route, and whether it is sent on: the one definition of `unserved`. The best of its lanes counts; the
+-- wait for a first device (route 0) is ended by any worker.
+CREATE VIEW postbell.route_service WITH (security_invoker = true) AS
+SELECT
+    r.route_no, r.provider, r.environment, r.app,
+    CASE WHEN r.route_no = 0 THEN r.provider ELSE concat_ws('/', r.provider, r.environment, r.app) END AS route,
+    served.workers,
+    CASE WHEN served.workers = 0 THEN 'unserved' ELSE coalesce(best.state, 'up') END AS state,
+    best.lane, best.reason, best.since, best.until
+FROM postbell.routes r
+CROSS JOIN LATERAL (
+    SELECT count(*) AS workers
+    FROM postbell.worker_health w
+    WHERE w.state = 'alive' AND (r.route_no = 0 OR r.route_no = ANY (w.routes))
+) served
+LEFT JOIN LATERAL (
+    SELECT h.lane, h.state, h.reason, h.since, h.until
+    FROM postbell.lane_health h
+    WHERE r.route_no = ANY (h.routes)
+    ORDER BY h.state <> 'up', h.until, h.lane
+    LIMIT 1
+) best ON true;
 
 RESET ROLE;

@@ -38,7 +38,8 @@ GRANT UPDATE (open, until) ON postbell.leases TO postbell_dispatcher;
 GRANT SELECT ON
     postbell.outbox, postbell.settlements, postbell.supersessions, postbell.deliveries,
     postbell.kinds, postbell.routes, postbell.tenants, postbell.settings,
-    postbell.schema_migrations, postbell.places
+    postbell.schema_migrations, postbell.places,
+    postbell.worker_health, postbell.lane_health, postbell.route_service
 TO postbell_dispatcher;
 GRANT SELECT (
     device_no, id, tenant_id, principal_id, route_no, app, token, token_seq, token_registered_at,
@@ -54,6 +55,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.awake_class(),
     postbell.wake(smallint[]),
     postbell.outcome_name(smallint),
+    postbell.heartbeat_limit(),
     postbell.recover(timestamptz, int, int, int),
     postbell.create_partitions(int, text),
     postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[]),
@@ -65,6 +67,7 @@ TO postbell_dispatcher;
 GRANT SELECT ON
     postbell.places, postbell.target_ends, postbell.notifications, postbell.ledger,
     postbell.queue_depth, postbell.in_flight,
+    postbell.worker_health, postbell.lane_health, postbell.route_service,
     postbell.queue, postbell.leases, postbell.deliveries, postbell.settlements, postbell.supersessions,
     postbell.events, postbell.kinds, postbell.routes, postbell.tenants, postbell.workers,
     postbell.settings, postbell.schema_migrations
@@ -82,6 +85,7 @@ GRANT SELECT (
 ) ON postbell.devices TO postbell_reader;
 GRANT EXECUTE ON FUNCTION
     postbell.outcome_name(smallint),
+    postbell.heartbeat_limit(),
     postbell.fingerprint_text(int),
     postbell.status_rank(text),
     postbell.target_status(smallint, text),

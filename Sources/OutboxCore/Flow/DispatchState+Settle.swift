@@ -70,7 +70,8 @@ extension DispatchState {
         lane: Int, status: Int16, reason: String, for duration: Duration? = nil, now: ContinuousClock.Instant
     ) {
         let duration = duration ?? lanes[lane].description.pause
-        if lanes[lane].pause(for: duration, at: now) {
+        let cause = status > 0 ? "\(status) \(reason)" : reason
+        if lanes[lane].pause(for: duration, because: cause, at: now) {
             alarms.append(.paused(lane: lane, status: status, reason: reason, duration: duration))
         }
         releaseUnsent(ofLane: lane, after: duration, at: now)

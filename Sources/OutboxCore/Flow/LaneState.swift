@@ -22,8 +22,16 @@ package struct LaneState: Equatable, Sendable {
     /// When each of the lane's routes was last accepted with the current credential.
     private var provenAt: [RouteNumber: ContinuousClock.Instant] = [:]
     private var reconnectAt: ContinuousClock.Instant?
+    private var pauseCause = Cause()
+    private var downCause = Cause()
     private var answersSince = 0
     private var rateFrom: ContinuousClock.Instant?
+
+    /// Why a lane is not up, and since when.
+    private struct Cause: Equatable {
+        var reason = ""
+        var since: ContinuousClock.Instant?
+    }
 
     /// A lane that is up and has proven nothing yet.
     package init(_ description: LaneDescription) {
@@ -85,9 +93,12 @@ package struct LaneState: Equatable, Sendable {
     package var lookAhead: Int { Int(rate / 10) }
 
     /// Pauses the lane; false when it was paused already (one alarm per pause).
-    package mutating func pause(for duration: Duration, at now: ContinuousClock.Instant) -> Bool {
+    package mutating func pause(
+        for duration: Duration, because reason: String, at now: ContinuousClock.Instant
+    ) -> Bool {
         if let pausedUntil, pausedUntil > now { return false }
         pausedUntil = now + duration
+        pauseCause = Cause(reason: reason, since: now)
         return true
     }
 
@@ -97,7 +108,10 @@ package struct LaneState: Equatable, Sendable {
     }
 
     /// The transport has no connection and tries again at `retryAt`.
-    package mutating func disconnected(retryAt: ContinuousClock.Instant) {
+    package mutating func disconnected(
+        retryAt: ContinuousClock.Instant, because reason: String, at now: ContinuousClock.Instant
+    ) {
+        downCause = Cause(reason: reason, since: isConnected ? now : downCause.since)
         reconnectAt = retryAt
     }
 
@@ -113,6 +127,19 @@ package struct LaneState: Equatable, Sendable {
     package func reconnectDelay(at now: ContinuousClock.Instant) -> Duration {
         guard let reconnectAt else { return .zero }
         return max(.zero, now.duration(to: reconnectAt))
+    }
+
+    /// Why the lane is not up, since when, and until when it waits; nil while it is up. A pause goes before a lost
+    /// connection: it is what has to be mended.
+    package func trouble(
+        at now: ContinuousClock.Instant
+    ) -> (
+        condition: LaneReport.Condition, reason: String, since: ContinuousClock.Instant, until: ContinuousClock.Instant
+    )? {
+        if let pausedUntil, pausedUntil > now {
+            return (.paused, pauseCause.reason, pauseCause.since ?? now, pausedUntil)
+        }
+        return reconnectAt.map { (.down, downCause.reason, downCause.since ?? now, $0) }
     }
 
     /// When a lane that is not open opens by itself; nil when it is open.

@@ -5,8 +5,9 @@ package protocol OutboxStore: Sendable {
     func routes() async throws(StoreError) -> [Route]
     /// The catalog of kinds.
     func kinds() async throws(StoreError) -> [Kind]
-    /// Says who is dispatching and which routes are served; repeated as a heartbeat. Answers the database's time.
-    func register(routes: [RouteNumber], version: String) async throws(StoreError) -> Timestamp
+    /// Says who is dispatching, how the lanes stand and which routes they serve; repeated as a heartbeat. Answers the
+    /// database's time.
+    func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp
     /// Takes the worker out of the registry.
     func unregister() async throws(StoreError)
 

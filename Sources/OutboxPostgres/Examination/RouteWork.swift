@@ -29,7 +29,6 @@ package struct RouteWork: Sendable, Equatable {
         return work
     }
 
-    /// A worker's heartbeat older than this is none.
     private static let statement = PostgresStatement(
         "route_work",
         """
@@ -37,13 +36,8 @@ package struct RouteWork: Sendable, Equatable {
             r.route_no, r.provider, r.environment, r.app,
             coalesce(q.waiting, 0) AS waiting,
             (extract(epoch FROM now() - q.oldest_due) * 1000)::int8 AS oldest_due,
-            EXISTS (
-                SELECT FROM postbell.workers w
-                WHERE w.stopped_at IS NULL
-                    AND w.heartbeat_at > now() - interval '2 min'
-                    AND r.route_no = ANY (w.routes)
-            ) AS is_served
-        FROM postbell.routes r
+            r.workers > 0 AS is_served
+        FROM postbell.route_service r
         LEFT JOIN (
             SELECT q.route_no, count(*) AS waiting, min(q.due_at) FILTER (WHERE q.due_at <= now()) AS oldest_due
             FROM postbell.queue q

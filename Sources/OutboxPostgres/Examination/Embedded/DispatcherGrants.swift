@@ -21,6 +21,9 @@ extension Grant {
             "device_effects(bigint[], integer[], smallint[], timestamp with time zone[], uuid[])"),
         Grant(
             "EXECUTE", .function,
+            "heartbeat_limit()"),
+        Grant(
+            "EXECUTE", .function,
             "outcome_name(smallint)"),
         Grant(
             "EXECUTE", .function,
@@ -50,6 +53,7 @@ extension Grant {
         Grant("SELECT", .table, "devices", column: "token_registered_at"),
         Grant("SELECT", .table, "devices", column: "token_seq"),
         Grant("SELECT", .table, "kinds"),
+        Grant("SELECT", .table, "lane_health"),
         Grant("DELETE", .table, "leases"),
         Grant("INSERT", .table, "leases"),
         Grant("SELECT", .table, "leases"),
@@ -61,6 +65,7 @@ extension Grant {
         Grant("INSERT", .table, "queue"),
         Grant("SELECT", .table, "queue"),
         Grant("UPDATE", .table, "queue", column: "attempt"),
+        Grant("SELECT", .table, "route_service"),
         Grant("SELECT", .table, "routes"),
         Grant("SELECT", .table, "schema_migrations"),
         Grant("SELECT", .table, "settings"),
@@ -72,6 +77,7 @@ extension Grant {
         Grant("INSERT", .table, "settlements", column: "tenant_no"),
         Grant("SELECT", .table, "supersessions"),
         Grant("SELECT", .table, "tenants"),
+        Grant("SELECT", .table, "worker_health"),
         Grant("INSERT", .table, "workers"),
         Grant("SELECT", .table, "workers"),
         Grant("UPDATE", .table, "workers", column: "heartbeat_at"),
