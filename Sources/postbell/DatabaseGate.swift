@@ -7,7 +7,7 @@ import Telemetry
 
 /// What stands between the start of a worker and its work: a database that answers, and a schema that it knows.
 ///
-/// Everything but a wrong schema is waited out, and the log says what it waits for: at once, and again when the reason
+/// Everything but a wrong schema and wrong connection parameters is waited out, and the log says what it waits for: at once, and again when the reason
 /// changes or a minute has passed.
 struct DatabaseGate {
     let database: PostgresConfiguration
@@ -17,7 +17,7 @@ struct DatabaseGate {
     private static let backoff = ReconnectBackoff(base: .milliseconds(250), cap: .seconds(5))
 
     /// Waits for a database with this program's schema; false when the worker was told to stop meanwhile. Throws when
-    /// the schema is too old or too new.
+    /// the schema is too old or too new, or libpq cannot use the connection's parameters.
     func schemaIsCurrent() async throws(CommandFailure) -> Bool {
         var complaint = Complaint(log: environment.log)
         var failures = 0
@@ -26,6 +26,8 @@ struct DatabaseGate {
             case .revision(let revision):
                 if let failure = CommandFailure(revision, place: environment.databasePlace) { throw failure }
                 return true
+            case .misconfigured(let error):
+                throw CommandFailure(error, place: environment.databasePlace)
             case .unreachable(let cause, let state):
                 complaint.say(cause, state)
             }
@@ -53,6 +55,8 @@ struct DatabaseGate {
 
     private enum Look {
         case revision(SchemaRevision)
+        /// No waiting helps.
+        case misconfigured(PostgresError)
         case unreachable(cause: String, state: String)
     }
 
@@ -60,6 +64,8 @@ struct DatabaseGate {
         let connection: PostgresConnection
         do throws(PostgresError) {
             connection = try await PostgresConnection.connect(database, on: environment.loop)
+        } catch where error.kind == .configuration {
+            return .misconfigured(error)
         } catch {
             return .unreachable(cause: error.message, state: error.sqlState?.code ?? "")
         }

@@ -160,6 +160,9 @@ struct ConnectTests {
         "postgresql://user:s3cret@[::1/x", "postgresql://user:a\"s3cret@[::1/x",
         "password=s3cret nonsense=1", "password='s3cret", "s3cret",
         "host=x password s3cret",
+        // An @ or a slash in a password that is not written as %40 or %2F makes it part of the host or the database.
+        "postgresql://user:hidden@s3cret@db.example/x", "postgresql://user:1/s3cret@db.example/x",
+        "postgresql://user:hidden@s3cret@db.example/x?sslmode=require",
     ])
     func `A connection string that cannot be read is not repeated`(text: String) throws {
         do {
@@ -169,6 +172,33 @@ struct ConnectTests {
             #expect(error.kind == .configuration)
             #expect(!error.description.contains("s3cret"))
         }
+    }
+
+    /// libpq finds these out only when it connects, or between two of the servers it tries.
+    @Test(arguments: [
+        ("sslmode=s3cret", "invalid sslmode value"), ("port=s3cret", "option \"port\""),
+        ("port=99999", "invalid port number"), ("hostaddr=s3cret", "could not parse network address"),
+        ("host=a,b port=1,2,3", "could not match 3 port numbers to 2 hosts"),
+        ("target_session_attrs=s3cret", "invalid target_session_attrs value"),
+        ("service=s3cret", "definition of service"), ("ssl_min_protocol_version=s3cret", "invalid ssl_min_protocol"),
+        ("host=127.0.0.1 port=1 keepalives=s3cret", "option \"keepalives\""),
+        ("host=127.0.0.1 port=1 tcp_user_timeout='s3cret\" for connection option \"s3cret'", "option \"tcp_user_timeout\""),
+        ("host=/\(String(repeating: "s3cret", count: 30))", "is too long"),
+    ])
+    func `A parameter that libpq cannot use is a configuration fault, and its value is not repeated`(
+        text: String, reason: String
+    ) async throws {
+        let error = try await failure(text + " user=nobody")
+        #expect(error.kind == .configuration)
+        #expect(error.message.contains(reason), "\(error)")
+        #expect(!error.description.contains("s3cret"), "\(error)")
+        #expect(!error.isConnectionFault && !error.isTransient)
+    }
+
+    @Test
+    func `An at sign within the parameters of a URI is allowed`() throws {
+        let configuration = try PostgresConfiguration("postgresql://db.example/x?user=worker@server")
+        #expect(configuration.description == "host=db.example dbname=x user=worker@server")
     }
 
     @Test

@@ -2,13 +2,16 @@ package import OutboxPostgres
 package import Postgres
 
 extension CommandFailure {
-    /// A session that could not be opened, or a statement that failed, at `place`.
+    /// A session that could not be opened, or a statement that failed, at `place`; parameters that are wrong are at no
+    /// place, and show nothing of themselves.
     package init(_ error: PostgresError, place: String) {
         let (code, next) = Self.advice(for: error)
         let state = error.sqlState.map { " (SQLSTATE \($0.code))" } ?? ""
         // libpq's messages of several lines arrive with semicolons between them, which here end a part.
         let message = error.message.replacing("; ", with: ", ")
-        self.init(code, what: "\(error.operation) failed: \(message)\(state)", place: place, next: next)
+        self.init(
+            code, what: "\(error.operation) failed: \(message)\(state)",
+            place: error.kind == .configuration ? "DATABASE_URL and libpq's variables" : place, next: next)
     }
 
     /// A command that only looks was refused or not served, at `place`.
@@ -74,7 +77,7 @@ extension CommandFailure {
     private static func advice(for error: PostgresError) -> (ExitCode, String) {
         switch error.kind {
         case .configuration:
-            return (.configuration, "correct DATABASE_URL or libpq's variables")
+            return (.configuration, "correct what is wrong there; see libpq's documentation of connection strings")
         case .recovery:
             return (.unreachable, "connect to the primary; with several hosts set target_session_attrs=read-write")
         case .connection, .deadline, .closed, .overloaded:

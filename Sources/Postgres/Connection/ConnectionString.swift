@@ -10,6 +10,9 @@ enum ConnectionString {
         guard isURI || text.contains("=") || text.allSatisfy(\.isWhitespace) else {
             throw unreadable("expected a URI or a list of keyword=value")
         }
+        guard !isURI || !hasStrayAt(text) else {
+            throw unreadable("an @ or / in a user name or password is written as %40 or %2F")
+        }
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(text, &message) else {
             let reason = message.map { String(cString: $0) } ?? "out of memory"
@@ -26,6 +29,15 @@ enum ConnectionString {
             option += 1
         }
         return values
+    }
+
+    /// Whether a URI has an @ that does not stand between who and where: libpq would take what is before it, a part of a
+    /// password, for a host or a database, and everybody would name it.
+    private static func hasStrayAt(_ text: String) -> Bool {
+        let rest = text[text.index(text.firstIndex(of: "/") ?? text.startIndex, offsetBy: 2)...]
+        let address = rest.prefix { $0 != "?" }
+        let authority = address.prefix { $0 != "/" }
+        return address.count { $0 == "@" } > min(1, authority.count { $0 == "@" })
     }
 
     private static func unreadable(_ reason: String) -> PostgresError {

@@ -54,6 +54,7 @@ actor Connector: ReadinessHandler {
         guard let connection = try? await loop.offload({ startConnecting(keywords) }), connection != 0 else {
             return finish(.failure(failure("out of memory")))
         }
+        let failedFirst = PQstatus(OpaquePointer(bitPattern: connection)) == CONNECTION_BAD
         var status = PGRES_POLLING_WRITING
         while outcome == nil, status == PGRES_POLLING_WRITING || status == PGRES_POLLING_READING {
             // A failed start has no socket; the poll then tells why.
@@ -63,10 +64,10 @@ actor Connector: ReadinessHandler {
             let answer = try? await loop.offload { PQconnectPoll(OpaquePointer(bitPattern: connection)).rawValue }
             status = PostgresPollingStatusType(rawValue: answer ?? PGRES_POLLING_FAILED.rawValue)
         }
-        conclude(connection, succeeded: status == PGRES_POLLING_OK)
+        conclude(connection, succeeded: status == PGRES_POLLING_OK, failedFirst)
     }
 
-    private func conclude(_ connection: UInt, succeeded: Bool) {
+    private func conclude(_ connection: UInt, succeeded: Bool, _ failedFirst: Bool) {
         let pointer = OpaquePointer(bitPattern: connection)
         if outcome == nil && succeeded && PQsetnonblocking(pointer, 1) == 0 {
             PQsetErrorVerbosity(pointer, PQERRORS_DEFAULT)
@@ -74,7 +75,7 @@ actor Connector: ReadinessHandler {
         }
         if outcome == nil {
             let account = PQerrorMessage(pointer).map { String(cString: $0) } ?? ""
-            finish(.failure(ServerError.connectFailure(account)))
+            finish(.failure(ServerError.connectFailure(account, isFirst: failedFirst)))
         }
         PQfinish(pointer)
     }

@@ -27,7 +27,9 @@ enum ServerError {
 
     /// The error in libpq's account of a failed attempt to connect, made with verbose errors: one line for each address
     /// that was tried, `…: FATAL:  28P01: the message`, and `LOCATION:` lines. The last code counts.
-    static func connectFailure(_ account: String) -> PostgresError {
+    /// `isFirst`: it failed before anything had to be waited for.
+    static func connectFailure(_ account: String, isFirst: Bool) -> PostgresError {
+        if let fault = ParameterFault.read(account, isFirst: isFirst) { return fault }
         var state: SQLState?
         var lines: [String] = []
         for line in account.split(whereSeparator: \.isNewline) where !line.hasPrefix("LOCATION:") {
