@@ -14,8 +14,17 @@ struct Program {
 
     /// Runs the program in an environment of nothing but `environment`, and waits for its end, a minute at most.
     static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Result {
+        try run(arguments, of: executable, environment: environment)
+    }
+
+    /// Runs a line of shell in which `$0` is the program, with no other environment.
+    static func shell(_ line: String) throws -> Result {
+        try run(["-c", line, executable.path], of: URL(filePath: "/bin/sh"), environment: [:])
+    }
+
+    private static func run(_ arguments: [String], of file: URL, environment: [String: String]) throws -> Result {
         let process = Process()
-        process.executableURL = executable
+        process.executableURL = file
         process.arguments = arguments
         process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { first, _ in first }
         let output = Pipe()

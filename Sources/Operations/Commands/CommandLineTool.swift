@@ -45,13 +45,24 @@ package struct CommandLineTool: Sendable {
             case .help(let name?):
                 output.write(HelpText.command(type(of: command(name)).description))
             case .run(let name, let options):
-                return try run(command(name), options).rawValue
+                let code = try run(command(name), options)
+                try checkOutput()
+                return code.rawValue
             }
+            try checkOutput()
             return ExitCode.done.rawValue
         } catch {
             report(error)
             return error.code.rawValue
         }
+    }
+
+    /// Throws when something that was printed is lost: who asked for it must not take the rest for the whole.
+    private func checkOutput() throws(CommandFailure) {
+        guard let number = output.lostBecause else { return }
+        throw CommandFailure(
+            .bad, what: "the output cannot be written: \(String(cString: strerror(number)))", place: "standard output",
+            next: "write to where there is room; what the command did stays done")
     }
 
     private static func prepareSignals() {
@@ -67,8 +78,9 @@ package struct CommandLineTool: Sendable {
     /// its log there.
     private static func openStandardDescriptors() {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 {
-            // Takes the lowest free number, which is this one.
-            _ = open("/dev/null", O_RDWR)
+            // Takes the lowest free number, which is this one. What is printed must not vanish there in silence, but a
+            // worker without a log may run.
+            _ = open("/dev/null", descriptor == 1 ? O_RDONLY : O_RDWR)
         }
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// One of the process's two outputs, and what it can show.
 package struct Terminal: Sendable {
@@ -13,6 +14,7 @@ package struct Terminal: Sendable {
 
     private let descriptor: Int32
     private let hasColour: Bool
+    private let loss = OutputLoss()
     /// Columns of a terminal; nil for a file or a pipe, which take lines of any length.
     let columns: Int?
 
@@ -40,7 +42,11 @@ package struct Terminal: Sendable {
         hasColour ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// Writes `text` whole. A reader that has gone away (`| head`) is no error.
+    /// Why something could not be written, by `errno`; nil while nothing was lost. A reader that has gone away
+    /// (`| head`) has lost nothing that it wanted.
+    var lostBecause: Int32? { loss.number.withLock { $0 } }
+
+    /// Writes `text` whole; what cannot be written is lost, see `lostBecause`.
     package func write(_ text: String) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
@@ -51,6 +57,8 @@ package struct Terminal: Sendable {
                 var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = Glibc.poll(&poll, 1, 1000)
             } else if errno != EINTR {
+                let number = errno
+                if number != EPIPE { loss.number.withLock { $0 = $0 ?? number } }
                 return
             }
         }
@@ -61,4 +69,9 @@ package struct Terminal: Sendable {
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
         return Int(size.ws_col)
     }
+}
+
+/// Remembers for all copies of a terminal why it lost something.
+private final class OutputLoss: Sendable {
+    let number = Mutex<Int32?>(nil)
 }
