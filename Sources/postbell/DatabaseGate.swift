@@ -7,8 +7,8 @@ import Telemetry
 
 /// What stands between the start of a worker and its work: a database that answers, and a schema that it knows.
 ///
-/// Everything but a wrong schema and wrong connection parameters is waited out, and the log says what it waits for: at once, and again when the reason
-/// changes or a minute has passed.
+/// Everything but a wrong schema and wrong connection parameters is waited out, and the log says what it waits for: at
+/// once, and again when the reason changes or a minute has passed.
 struct DatabaseGate {
     let database: PostgresConfiguration
     let environment: DispatchEnvironment
@@ -64,7 +64,7 @@ struct DatabaseGate {
         let connection: PostgresConnection
         do throws(PostgresError) {
             connection = try await PostgresConnection.connect(database, on: environment.loop)
-        } catch where error.kind == .configuration {
+        } catch  where error.kind == .configuration {
             return .misconfigured(error)
         } catch {
             return .unreachable(cause: error.message, state: error.sqlState?.code ?? "")

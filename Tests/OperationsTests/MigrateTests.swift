@@ -100,7 +100,7 @@ import Testing
             "database host=127.0.0.1 port=1 dbname=d user=u"
         ),
         (["PGHOST": "/nowhere", "PGPASSWORD": "hush-hush"], 4, "database PGHOST=/nowhere"),
-        (["DATABASE_URL": "hush-hush=1"], 3, "DATABASE_URL"),
+        (["DATABASE_URL": "hush-hush=1"], 3, "DATABASE_URL and libpq's variables"),
     ])
     func aDatabaseOutOfReachIsOneLine(environment: [String: String], status: Int32, place: String) throws {
         let result = try Program.run(["migrate"], environment: environment)

@@ -182,7 +182,10 @@ struct ConnectTests {
         ("target_session_attrs=s3cret", "invalid target_session_attrs value"),
         ("service=s3cret", "definition of service"), ("ssl_min_protocol_version=s3cret", "invalid ssl_min_protocol"),
         ("host=127.0.0.1 port=1 keepalives=s3cret", "option \"keepalives\""),
-        ("host=127.0.0.1 port=1 tcp_user_timeout='s3cret\" for connection option \"s3cret'", "option \"tcp_user_timeout\""),
+        (
+            "host=127.0.0.1 port=1 tcp_user_timeout='s3cret\" for connection option \"s3cret'",
+            "option \"tcp_user_timeout\""
+        ),
         ("host=/\(String(repeating: "s3cret", count: 30))", "is too long"),
     ])
     func `A parameter that libpq cannot use is a configuration fault, and its value is not repeated`(

@@ -31,8 +31,8 @@ enum ConnectionString {
         return values
     }
 
-    /// Whether a URI has an @ that does not stand between who and where: libpq would take what is before it, a part of a
-    /// password, for a host or a database, and everybody would name it.
+    /// Whether a URI has an @ that does not stand between who and where: libpq would take what is before it, a part of
+    /// a password, for a host or a database, and everybody would name it.
     private static func hasStrayAt(_ text: String) -> Bool {
         let rest = text[text.index(text.firstIndex(of: "/") ?? text.startIndex, offsetBy: 2)...]
         let address = rest.prefix { $0 != "?" }

@@ -1,8 +1,8 @@
 /// Recognises libpq's complaints about parameters themselves: it looks at most of them only when it connects, and at
 /// some only once a server has answered. Their values may be anything, a password in the wrong place among it.
 enum ParameterFault {
-    /// The fault that `account`, libpq's account of a failed attempt, speaks of, without any value; nil when it speaks of
-    /// a server. `isFirst`: libpq gave up before it had begun to wait for anybody.
+    /// The fault that `account`, libpq's account of a failed attempt, speaks of, without any value; nil when it speaks
+    /// of a server. `isFirst`: libpq gave up before it had begun to wait for anybody.
     static func read(_ account: String, isFirst: Bool) -> PostgresError? {
         let lines = account.split(whereSeparator: \.isNewline)
         if let line = lines.first(where: { $0.contains(badInteger) }) {
