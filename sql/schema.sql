@@ -162,6 +162,17 @@ $$;
 
 ALTER FUNCTION postbell.awake_class() OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.bounded_payload(payload text, presentation text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE
+        WHEN octet_length(payload) <= CASE presentation WHEN 'raw' THEN 16384 ELSE 8192 END THEN payload
+        ELSE '{}'
+    END
+$$;
+
+ALTER FUNCTION postbell.bounded_payload(payload text, presentation text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.create_partitions(days_ahead integer DEFAULT 3, lock_limit text DEFAULT '200ms'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -677,6 +688,18 @@ $$;
 
 ALTER FUNCTION postbell.heartbeat_limit() OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.is_json_object(value text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    RETURN jsonb_typeof(value::jsonb) = 'object';
+EXCEPTION WHEN OTHERS THEN
+    RETURN false;  -- the server's own words would echo the value
+END
+$$;
+
+ALTER FUNCTION postbell.is_json_object(value text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
@@ -692,7 +715,7 @@ CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
     AS $_$
 DECLARE
     reading timestamptz := clock_timestamp();
-    kind    record;  -- the kind, the switch and the tenant
+    kind    record;  -- the kind, the switch, the tenant and the routes
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
             OR NOT coalesce(postbell.is_name(NEW.subject), true)
@@ -702,10 +725,23 @@ BEGIN
             'notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
+    -- all look-ups in one statement: each costs more to begin than to run
     SELECT
-        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
+        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse,
         (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
-        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
+        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
+        -- in the order of the index, so nothing is sorted
+        ARRAY(
+            SELECT DISTINCT d.route_no
+            FROM postbell.devices d
+            WHERE d.tenant_id = NEW.tenant_id
+                AND d.principal_id = NEW.principal_id
+                AND d.token IS NOT NULL
+                AND d.status = 'active'
+                AND (NEW.device_id IS NULL OR d.id = NEW.device_id)
+                AND (NEW.except_device_id IS NULL OR d.id <> NEW.except_device_id)
+                AND (k.apps IS NULL OR d.app = ANY (k.apps))
+            ORDER BY d.route_no) AS routes
     INTO kind
     FROM postbell.kinds k
     WHERE k.name = NEW.kind AND k.current;
@@ -768,18 +804,11 @@ BEGIN
         WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
     END IF;
 
-    NEW.routes := '{}';
-    IF NEW.expires_at > reading THEN
-        SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes
-        FROM postbell.devices d
-        WHERE d.tenant_id = NEW.tenant_id
-            AND d.principal_id = NEW.principal_id
-            AND d.token IS NOT NULL
-            AND d.status = 'active'
-            AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
-            AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
-            AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
-    END IF;
+    NEW.routes := CASE
+        WHEN NEW.expires_at <= reading THEN '{}'
+        WHEN kind.routes = '{}' THEN '{0}'
+        ELSE kind.routes
+    END;
     RETURN NEW;
 END
 $_$;
@@ -789,18 +818,31 @@ ALTER FUNCTION postbell.outbox_defaults() OWNER TO postbell_owner;
 CREATE FUNCTION postbell.outbox_enqueue() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET jit TO 'off'
     AS $$
 DECLARE
     bad   record;
     woken smallint[];
 BEGIN
-    SELECT k.name, f.code, f.key INTO bad
-    FROM new_rows n
-    JOIN postbell.kinds k ON k.kind_no = n.kind_no
-    CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
-    WHERE f.code IS NOT NULL
-    LIMIT 1;
-    IF FOUND THEN
+    BEGIN
+        SELECT k.name, f.code, f.key INTO bad
+        FROM new_rows n
+        JOIN postbell.kinds k ON k.kind_no = n.kind_no
+        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
+        WHERE f.code IS NOT NULL
+        LIMIT 1;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        -- one block for all rows, because each costs a subtransaction; which row it was is found out now
+        SELECT k.name, 'notification.payload_syntax' AS code, NULL AS key INTO bad
+        FROM new_rows n
+        JOIN postbell.kinds k ON k.kind_no = n.kind_no
+        WHERE NOT postbell.is_json_object(n.payload)
+        LIMIT 1;
+        IF NOT FOUND THEN
+            RAISE;
+        END IF;
+    END;
+    IF bad.code IS NOT NULL THEN
         PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
     END IF;
     WITH queued AS (
@@ -808,15 +850,11 @@ BEGIN
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
         SELECT
             CASE WHEN r.route_no = 0 THEN
-                least(
-                    greatest(
-                        n.planned_at,
-                        n.created_at
-                            + (SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = n.kind_no)),
-                    n.expires_at)
+                least(greatest(n.planned_at, n.created_at + k.wait_for_device), n.expires_at)
             ELSE n.planned_at END,
             n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
         FROM new_rows n
+        JOIN postbell.kinds k ON k.kind_no = n.kind_no
         CROSS JOIN LATERAL unnest(n.routes) r(route_no)
         ORDER BY n.id
         RETURNING route_no
@@ -845,69 +883,51 @@ $$;
 
 ALTER FUNCTION postbell.outcome_name(code smallint) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text) RETURNS record
-    LANGUAGE plpgsql IMMUTABLE
+CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) RETURNS TABLE(code text, key text)
+    LANGUAGE sql IMMUTABLE
     AS $_$
-DECLARE
-    parsed json;
-    seen   text[] := '{}';
-    name   text;
-    value  json;
-BEGIN
-    IF octet_length(payload) > (CASE presentation WHEN 'raw' THEN 16384 ELSE 8192 END) THEN
-        code := 'notification.too_large';
-        RETURN;
-    END IF;
-    BEGIN
-        -- through jsonb also: it refuses what json lets pass (unpaired surrogates, \u0000)
-        PERFORM payload::jsonb;
-        parsed := payload::json;
-    EXCEPTION WHEN OTHERS THEN
-        code := 'notification.payload_syntax';
-        RETURN;
-    END;
-    IF json_typeof(parsed) <> 'object' THEN
-        code := 'notification.payload_syntax';
-        RETURN;
-    END IF;
-    FOR name, value IN SELECT e.key, e.value FROM json_each(parsed) e LOOP
-        key := CASE WHEN length(name) <= 64 AND name ~ '^[A-Za-z0-9_.-]+$' THEN name ELSE '?' END;
-        IF name = ANY (seen) THEN                      -- twice the same key: two readers may read two values
-            code := 'notification.payload_key';
-            RETURN;
-        END IF;
-        seen := seen || name;
-        IF presentation = 'raw' THEN
-            IF name NOT IN ('apns', 'fcm') THEN
-                code := 'notification.payload_key';
-                RETURN;
-            ELSIF json_typeof(value) <> 'object' THEN
-                code := 'notification.payload_type';
-                RETURN;
-            END IF;
-        ELSIF NOT keys ? name THEN
-            code := 'notification.payload_key';
-            RETURN;
-        ELSIF NOT postbell.payload_value_fits(keys -> name, value) THEN
-            code := 'notification.payload_type';
-            RETURN;
-        END IF;
-    END LOOP;
-    key := NULL;
-    IF presentation = 'raw' THEN
-        IF seen = '{}' THEN
-            code := 'notification.payload_key';
-        END IF;
-        RETURN;
-    END IF;
-    IF NOT required <@ seen THEN
-        code := 'notification.payload_key';
-        SELECT min(r) INTO key FROM unnest(required) r WHERE r <> ALL (seen);
-    END IF;
-END
+    SELECT
+        CASE
+            WHEN f.is_large THEN 'notification.too_large'
+            WHEN f.undeclared IS NOT NULL OR f.is_double OR f.is_short THEN 'notification.payload_key'
+            WHEN f.misfit IS NOT NULL THEN 'notification.payload_type'
+        END,
+        CASE
+            WHEN f.is_large THEN NULL
+            -- a name that is not plain may be anything
+            WHEN f.undeclared IS NOT NULL THEN
+                CASE WHEN f.undeclared ~ '^[A-Za-z0-9_.-]{1,64}$' THEN f.undeclared ELSE '?' END
+            WHEN f.is_double THEN (
+                SELECT min(d.name)
+                FROM (SELECT k.name FROM json_object_keys(payload::json) k(name) GROUP BY k.name HAVING count(*) > 1) d)
+            WHEN f.is_short THEN (SELECT min(r) FROM unnest(required) r WHERE NOT payload::jsonb ? r)
+            ELSE f.misfit
+        END
+    FROM (
+        SELECT
+            payload <> postbell.bounded_payload(payload, presentation) AS is_large,
+            min(e.key) FILTER (WHERE CASE presentation
+                WHEN 'raw' THEN e.key NOT IN ('apns', 'fcm')
+                ELSE NOT keys ? e.key
+            END) AS undeclared,
+            min(e.key) FILTER (WHERE NOT CASE presentation
+                WHEN 'raw' THEN json_typeof(e.value) = 'object'
+                ELSE postbell.payload_value_fits(keys -> e.key, json_typeof(e.value), e.value #>> '{}')
+            END) AS misfit,
+            -- twice the same key: two readers may read two values
+            count(*) <> (
+                SELECT count(*)
+                FROM jsonb_object_keys(postbell.bounded_payload(payload, presentation)::jsonb)
+            ) AS is_double,
+            CASE presentation
+                WHEN 'raw' THEN count(*) = 0
+                ELSE count(*) FILTER (WHERE e.key = ANY (required)) < cardinality(required)
+            END AS is_short
+        FROM json_each(postbell.bounded_payload(payload, presentation)::json) e
+    ) f
 $_$;
 
-ALTER FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.payload_type(declared text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE STRICT
@@ -934,38 +954,27 @@ $_$;
 
 ALTER FUNCTION postbell.payload_type(declared text) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.payload_value_fits(declared jsonb, value json) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE
+CREATE FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
     AS $_$
-DECLARE
-    form    text := json_typeof(value);
-    content text := value #>> '{}';
-    type    text := declared ->> 'type';
-BEGIN
-    IF type = 'int' THEN
-        RETURN form = 'number' AND content ~ '^-?[0-9]{1,18}$';
-    END IF;
-    IF type = 'bool' THEN
-        RETURN form = 'boolean';
-    END IF;
-    IF form <> 'string' THEN
-        RETURN false;
-    END IF;
-    RETURN CASE type
-        WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
-        WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
-        WHEN 'code' THEN length(content) <= 200 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
-        WHEN 'enum' THEN (declared -> 'values') ? content
-        WHEN 'timestamp' THEN content ~
-            '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
-        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int
-            AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
-        ELSE false
-    END;
-END
+    SELECT coalesce(CASE form
+        WHEN 'string' THEN CASE declared ->> 'type'
+            WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
+            WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
+            WHEN 'code' THEN length(content) <= 200
+                AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
+            WHEN 'enum' THEN declared -> 'values' ? content
+            WHEN 'timestamp' THEN content ~
+                '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
+            WHEN 'text' THEN length(content) <= (declared ->> 'length')::int
+                AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
+        END
+        WHEN 'number' THEN declared ->> 'type' = 'int' AND content ~ '^-?[0-9]{1,18}$'
+        WHEN 'boolean' THEN declared ->> 'type' = 'bool'
+    END, false)
 $_$;
 
-ALTER FUNCTION postbell.payload_value_fits(declared jsonb, value json) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.reader_tenant() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -1227,11 +1236,14 @@ ALTER FUNCTION postbell.token_fingerprint(token text) OWNER TO postbell_owner;
 CREATE FUNCTION postbell.uuid7(at timestamp with time zone DEFAULT clock_timestamp()) RETURNS uuid
     LANGUAGE sql PARALLEL SAFE
     AS $$
+    -- one expression without FROM, which the planner puts in the caller's place
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(((us / 1000) << 16) | 28672 | ((us % 1000) * 4096 / 1000))
+        pg_catalog.int8send(
+            (((pg_catalog.date_part('epoch', at) * 1000000)::bigint / 1000) << 16)
+                | 28672
+                | (((pg_catalog.date_part('epoch', at) * 1000000)::bigint % 1000) * 4096 / 1000))
             || pg_catalog.substring(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 9),
         'hex')::uuid
-    FROM (SELECT (pg_catalog.date_part('epoch', at) * 1000000)::bigint AS us) AS instant
 $$;
 
 ALTER FUNCTION postbell.uuid7(at timestamp with time zone) OWNER TO postbell_owner;
@@ -2086,6 +2098,8 @@ GRANT ALL ON FUNCTION postbell.audit_scope(since timestamp with time zone) TO po
 REVOKE ALL ON FUNCTION postbell.awake_class() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.awake_class() TO postbell_dispatcher;
 
+REVOKE ALL ON FUNCTION postbell.bounded_payload(payload text, presentation text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) TO postbell_dispatcher;
 
@@ -2180,6 +2194,8 @@ REVOKE ALL ON FUNCTION postbell.heartbeat_limit() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_reader;
 
+REVOKE ALL ON FUNCTION postbell.is_json_object(value text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.outbox_defaults() FROM PUBLIC;
@@ -2190,11 +2206,11 @@ REVOKE ALL ON FUNCTION postbell.outcome_name(code smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_reader;
 
-REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, value json) FROM PUBLIC;
+REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;

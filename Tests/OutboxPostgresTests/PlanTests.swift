@@ -30,6 +30,21 @@ struct PlanTests {
         }
     }
 
+    /// A path that is off costs 10^10, so a statement that takes one would be compiled at each call.
+    @Test(arguments: DatabaseServer.allCases)
+    func `Nothing that a worker or a producer runs is compiled`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            let worker = try await outbox.worker()
+            let plan = try await worker.connection.texts(
+                "EXPLAIN SELECT FROM postbell.leases WHERE until < now() ORDER BY until")
+            #expect(plan.contains { $0.contains("Seq Scan on") }, "\(plan.joined(separator: "\n"))")
+            #expect(!plan.contains { $0.contains("JIT") }, "\(plan.joined(separator: "\n"))")
+            // A plan that was made for many rows serves the single row after them.
+            let settings = "SELECT array_to_string(proconfig, ' ') FROM pg_proc WHERE proname = 'outbox_enqueue'"
+            #expect(try await outbox.value(settings).contains("jit=off"))
+        }
+    }
+
     @Test func `A join of two CTEs is recognised`() {
         let plan = ["Nested Loop", "  ->  CTE Scan on a", "  ->  Materialize", "        ->  CTE Scan on b"]
         #expect(Self.joinsOfCTEs(in: plan) == ["Nested Loop"])

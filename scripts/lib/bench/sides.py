@@ -21,7 +21,7 @@ import statements as reference  # noqa: E402
 
 START = (datetime.datetime(1, 1, 2, tzinfo=datetime.timezone.utc), uuid.UUID(int=0))
 PINS = ("enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=off", "enable_bitmapscan=off",
-        "plan_cache_mode=force_generic_plan")
+        "jit=off", "plan_cache_mode=force_generic_plan")
 TENANTS = 16
 PRINCIPALS = 100_000
 

@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "697549708376db1ec8fc0fe877d9a5eea0a9d9708ba45737fb64d2a2f2b9db7c",
+        checksum: "1ebfe06d17106206fceeea507fdfb98425e1bcfff0cd9901e7d88d61e6d57c9d",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -22,11 +22,14 @@ SET LOCAL ROLE postbell_owner;
 
 CREATE FUNCTION postbell.uuid7(at timestamptz DEFAULT pg_catalog.clock_timestamp()) RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    -- one expression without FROM, which the planner puts in the caller's place
     SELECT pg_catalog.encode(
-        pg_catalog.int8send(((us / 1000) << 16) | 28672 | ((us % 1000) * 4096 / 1000))
+        pg_catalog.int8send(
+            (((pg_catalog.date_part('epoch', at) * 1000000)::bigint / 1000) << 16)
+                | 28672
+                | (((pg_catalog.date_part('epoch', at) * 1000000)::bigint % 1000) * 4096 / 1000))
             || pg_catalog.substring(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 9),
         'hex')::uuid
-    FROM (SELECT (pg_catalog.date_part('epoch', at) * 1000000)::bigint AS us) AS instant
 $$;
 
 -- The smallest id of a millisecond: bounds of partitions, and pruning.
@@ -130,99 +133,91 @@ BEGIN
 END
 $$;
 
--- Does this JSON value fit the declared type? Never null.
-CREATE FUNCTION postbell.payload_value_fits(declared jsonb, value json) RETURNS boolean
+-- Does a JSON value (its form, and its content as text) fit the declared type? False for what is not declared.
+-- One expression, which the planner puts in the caller's place.
+CREATE FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(CASE form
+        WHEN 'string' THEN CASE declared ->> 'type'
+            WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
+            WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
+            WHEN 'code' THEN length(content) <= 200
+                AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
+            WHEN 'enum' THEN declared -> 'values' ? content
+            WHEN 'timestamp' THEN content ~
+                '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
+            WHEN 'text' THEN length(content) <= (declared ->> 'length')::int
+                AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
+        END
+        WHEN 'number' THEN declared ->> 'type' = 'int' AND content ~ '^-?[0-9]{1,18}$'
+        WHEN 'boolean' THEN declared ->> 'type' = 'bool'
+    END, false)
+$$;
+
+-- Is this text a JSON object? Also what json lets pass and jsonb refuses (unpaired surrogates, \u0000) is none.
+CREATE FUNCTION postbell.is_json_object(value text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-    form    text := json_typeof(value);
-    content text := value #>> '{}';
-    type    text := declared ->> 'type';
 BEGIN
-    IF type = 'int' THEN
-        RETURN form = 'number' AND content ~ '^-?[0-9]{1,18}$';
-    END IF;
-    IF type = 'bool' THEN
-        RETURN form = 'boolean';
-    END IF;
-    IF form <> 'string' THEN
-        RETURN false;
-    END IF;
-    RETURN CASE type
-        WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
-        WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
-        WHEN 'code' THEN length(content) <= 200 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
-        WHEN 'enum' THEN (declared -> 'values') ? content
-        WHEN 'timestamp' THEN content ~
-            '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
-        WHEN 'text' THEN length(content) <= (declared ->> 'length')::int
-            AND content !~ '[\u0001-\u001f\u007f-\u009f\u2028\u2029]'
-        ELSE false
-    END;
+    RETURN jsonb_typeof(value::jsonb) = 'object';
+EXCEPTION WHEN OTHERS THEN
+    RETURN false;  -- the server's own words would echo the value
 END
 $$;
 
--- First fault of a payload against its kind: a code and the key, never a value. Both null when there is none.
-CREATE FUNCTION postbell.payload_fault(
-    payload text, presentation text, keys jsonb, required text[], OUT code text, OUT key text
-)
-LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-    parsed json;
-    seen   text[] := '{}';
-    name   text;
-    value  json;
-BEGIN
-    IF octet_length(payload) > (CASE presentation WHEN 'raw' THEN 16384 ELSE 8192 END) THEN
-        code := 'notification.too_large';
-        RETURN;
-    END IF;
-    BEGIN
-        -- through jsonb also: it refuses what json lets pass (unpaired surrogates, \u0000)
-        PERFORM payload::jsonb;
-        parsed := payload::json;
-    EXCEPTION WHEN OTHERS THEN
-        code := 'notification.payload_syntax';
-        RETURN;
-    END;
-    IF json_typeof(parsed) <> 'object' THEN
-        code := 'notification.payload_syntax';
-        RETURN;
-    END IF;
-    FOR name, value IN SELECT e.key, e.value FROM json_each(parsed) e LOOP
-        key := CASE WHEN length(name) <= 64 AND name ~ '^[A-Za-z0-9_.-]+$' THEN name ELSE '?' END;
-        IF name = ANY (seen) THEN                      -- twice the same key: two readers may read two values
-            code := 'notification.payload_key';
-            RETURN;
-        END IF;
-        seen := seen || name;
-        IF presentation = 'raw' THEN
-            IF name NOT IN ('apns', 'fcm') THEN
-                code := 'notification.payload_key';
-                RETURN;
-            ELSIF json_typeof(value) <> 'object' THEN
-                code := 'notification.payload_type';
-                RETURN;
-            END IF;
-        ELSIF NOT keys ? name THEN
-            code := 'notification.payload_key';
-            RETURN;
-        ELSIF NOT postbell.payload_value_fits(keys -> name, value) THEN
-            code := 'notification.payload_type';
-            RETURN;
-        END IF;
-    END LOOP;
-    key := NULL;
-    IF presentation = 'raw' THEN
-        IF seen = '{}' THEN
-            code := 'notification.payload_key';
-        END IF;
-        RETURN;
-    END IF;
-    IF NOT required <@ seen THEN
-        code := 'notification.payload_key';
-        SELECT min(r) INTO key FROM unnest(required) r WHERE r <> ALL (seen);
-    END IF;
-END
+-- The payload; an empty object in the place of one that is too large, which is not even parsed.
+CREATE FUNCTION postbell.bounded_payload(payload text, presentation text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN octet_length(payload) <= CASE presentation WHEN 'raw' THEN 16384 ELSE 8192 END THEN payload
+        ELSE '{}'
+    END
+$$;
+
+-- The fault of a payload against its kind: a code and the key, never a value; both null when there is none. Raises
+-- for what is no JSON object. One query, which the planner puts in the caller's place: called row by row it would
+-- cost more than the insert.
+CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[])
+RETURNS TABLE (code text, key text)
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT
+        CASE
+            WHEN f.is_large THEN 'notification.too_large'
+            WHEN f.undeclared IS NOT NULL OR f.is_double OR f.is_short THEN 'notification.payload_key'
+            WHEN f.misfit IS NOT NULL THEN 'notification.payload_type'
+        END,
+        CASE
+            WHEN f.is_large THEN NULL
+            -- a name that is not plain may be anything
+            WHEN f.undeclared IS NOT NULL THEN
+                CASE WHEN f.undeclared ~ '^[A-Za-z0-9_.-]{1,64}$' THEN f.undeclared ELSE '?' END
+            WHEN f.is_double THEN (
+                SELECT min(d.name)
+                FROM (SELECT k.name FROM json_object_keys(payload::json) k(name) GROUP BY k.name HAVING count(*) > 1) d)
+            WHEN f.is_short THEN (SELECT min(r) FROM unnest(required) r WHERE NOT payload::jsonb ? r)
+            ELSE f.misfit
+        END
+    FROM (
+        SELECT
+            payload <> postbell.bounded_payload(payload, presentation) AS is_large,
+            min(e.key) FILTER (WHERE CASE presentation
+                WHEN 'raw' THEN e.key NOT IN ('apns', 'fcm')
+                ELSE NOT keys ? e.key
+            END) AS undeclared,
+            min(e.key) FILTER (WHERE NOT CASE presentation
+                WHEN 'raw' THEN json_typeof(e.value) = 'object'
+                ELSE postbell.payload_value_fits(keys -> e.key, json_typeof(e.value), e.value #>> '{}')
+            END) AS misfit,
+            -- twice the same key: two readers may read two values
+            count(*) <> (
+                SELECT count(*)
+                FROM jsonb_object_keys(postbell.bounded_payload(payload, presentation)::jsonb)
+            ) AS is_double,
+            CASE presentation
+                WHEN 'raw' THEN count(*) = 0
+                ELSE count(*) FILTER (WHERE e.key = ANY (required)) < cardinality(required)
+            END AS is_short
+        FROM json_each(postbell.bounded_payload(payload, presentation)::json) e
+    ) f
 $$;
 
 -- Raises the stable error of a code.

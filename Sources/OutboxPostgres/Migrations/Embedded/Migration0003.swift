@@ -5,7 +5,7 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "76aeaa5e9722a6e5cbba06e357af40366bdaaff8689a39e003750d0365a362fa",
+        checksum: "2ae8b59f78d867d5b64c0d6d4c59d2fb0a51bc1b303339c2d8a367356517c299",
         sql: #"""
 -- Postbell 0003: the producer's side of the outbox, and the wake-up.
 --
@@ -47,7 +47,7 @@ CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     reading timestamptz := clock_timestamp();
-    kind    record;  -- the kind, the switch and the tenant
+    kind    record;  -- the kind, the switch, the tenant and the routes
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
             OR NOT coalesce(postbell.is_name(NEW.subject), true)
@@ -57,10 +57,23 @@ BEGIN
             'notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
+    -- all look-ups in one statement: each costs more to begin than to run
     SELECT
-        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse, k.apps,
+        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse,
         (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
-        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no
+        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
+        -- in the order of the index, so nothing is sorted
+        ARRAY(
+            SELECT DISTINCT d.route_no
+            FROM postbell.devices d
+            WHERE d.tenant_id = NEW.tenant_id
+                AND d.principal_id = NEW.principal_id
+                AND d.token IS NOT NULL
+                AND d.status = 'active'
+                AND (NEW.device_id IS NULL OR d.id = NEW.device_id)
+                AND (NEW.except_device_id IS NULL OR d.id <> NEW.except_device_id)
+                AND (k.apps IS NULL OR d.app = ANY (k.apps))
+            ORDER BY d.route_no) AS routes
     INTO kind
     FROM postbell.kinds k
     WHERE k.name = NEW.kind AND k.current;
@@ -123,36 +136,41 @@ BEGIN
         WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
     END IF;
 
-    NEW.routes := '{}';
-    IF NEW.expires_at > reading THEN
-        SELECT coalesce(array_agg(DISTINCT d.route_no), '{0}') INTO NEW.routes
-        FROM postbell.devices d
-        WHERE d.tenant_id = NEW.tenant_id
-            AND d.principal_id = NEW.principal_id
-            AND d.token IS NOT NULL
-            AND d.status = 'active'
-            AND (NEW.device_no IS NULL OR d.device_no = NEW.device_no)
-            AND (NEW.except_device_no IS NULL OR d.device_no <> NEW.except_device_no)
-            AND (kind.apps IS NULL OR d.app = ANY (kind.apps));
-    END IF;
+    NEW.routes := CASE
+        WHEN NEW.expires_at <= reading THEN '{}'
+        WHEN kind.routes = '{}' THEN '{0}'
+        ELSE kind.routes
+    END;
     RETURN NEW;
 END
 $$;
 
 -- After the statement: what was really inserted is validated, queued and announced.
 CREATE FUNCTION postbell.outbox_enqueue() RETURNS trigger
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
     bad   record;
     woken smallint[];
 BEGIN
-    SELECT k.name, f.code, f.key INTO bad
-    FROM new_rows n
-    JOIN postbell.kinds k ON k.kind_no = n.kind_no
-    CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
-    WHERE f.code IS NOT NULL
-    LIMIT 1;
-    IF FOUND THEN
+    BEGIN
+        SELECT k.name, f.code, f.key INTO bad
+        FROM new_rows n
+        JOIN postbell.kinds k ON k.kind_no = n.kind_no
+        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
+        WHERE f.code IS NOT NULL
+        LIMIT 1;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        -- one block for all rows, because each costs a subtransaction; which row it was is found out now
+        SELECT k.name, 'notification.payload_syntax' AS code, NULL AS key INTO bad
+        FROM new_rows n
+        JOIN postbell.kinds k ON k.kind_no = n.kind_no
+        WHERE NOT postbell.is_json_object(n.payload)
+        LIMIT 1;
+        IF NOT FOUND THEN
+            RAISE;
+        END IF;
+    END;
+    IF bad.code IS NOT NULL THEN
         PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
     END IF;
     WITH queued AS (
@@ -160,15 +178,11 @@ BEGIN
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
         SELECT
             CASE WHEN r.route_no = 0 THEN
-                least(
-                    greatest(
-                        n.planned_at,
-                        n.created_at
-                            + (SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = n.kind_no)),
-                    n.expires_at)
+                least(greatest(n.planned_at, n.created_at + k.wait_for_device), n.expires_at)
             ELSE n.planned_at END,
             n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
         FROM new_rows n
+        JOIN postbell.kinds k ON k.kind_no = n.kind_no
         CROSS JOIN LATERAL unnest(n.routes) r(route_no)
         ORDER BY n.id
         RETURNING route_no
