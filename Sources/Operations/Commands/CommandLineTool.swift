@@ -16,6 +16,7 @@ package struct CommandLineTool: Sendable {
         DispatchCommand.description,
         MigrateCommand.description,
         CheckCommand.description,
+        StatusCommand.description,
         LedgerCommand.description,
         ConfigCommand.description,
     ]
@@ -89,6 +90,7 @@ package struct CommandLineTool: Sendable {
         case .dispatch: DispatchCommand(runner: dispatch)
         case .migrate: MigrateCommand()
         case .check: CheckCommand(providers: providers)
+        case .status: StatusCommand()
         case .ledger: LedgerCommand()
         case .config: ConfigCommand()
         }

@@ -4,6 +4,8 @@ package enum CommandName: String, CaseIterable, Sendable {
     case dispatch
     /// Brings the schema up to date.
     case migrate
+    /// How queue, workers and lanes are.
+    case status
     /// Attempts, filtered.
     case ledger
     /// Shows the effective configuration.

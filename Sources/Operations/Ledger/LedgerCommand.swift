@@ -17,7 +17,10 @@ struct LedgerCommand: Command {
     func run(_ options: ParsedOptions, _ context: CommandContext) async throws(CommandFailure) -> ExitCode {
         let filter = try LedgerFilter(options)
         let page = try await ReadingSession.open(for: .ledger, options, context, tenant: filter.tenant) {
-            session throws(CommandFailure) in try await LedgerPage.read(filter, session)
+            session throws(CommandFailure) in
+            try await session.look { now throws(CommandFailure) in
+                try await LedgerPage.read(filter, session, now: now)
+            }
         }
         if options.has(.json) {
             context.output.write(page.json.text + "\n")
@@ -38,8 +41,9 @@ struct LedgerPage: Equatable, Sendable {
     /// The database's time of the snapshot.
     let now: Timestamp
 
-    static func read(_ filter: LedgerFilter, _ session: ReadingSession) async throws(CommandFailure) -> LedgerPage {
-        let now = try await session.now()
+    static func read(
+        _ filter: LedgerFilter, _ session: ReadingSession, now: Timestamp
+    ) async throws(CommandFailure) -> LedgerPage {
         var device: LedgerStatement.DeviceKey?
         if let id = filter.device {
             device = try await Self.device(id, session)

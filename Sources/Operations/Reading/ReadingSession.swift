@@ -3,7 +3,7 @@ import OutboxCore
 import OutboxPostgres
 import Postgres
 
-/// A session of a command that only looks: all its statements see one snapshot, and none can change anything.
+/// A session of a command that only looks: the statements of one look see one snapshot, and none can change anything.
 struct ReadingSession: Sendable {
     private let connection: PostgresConnection
     private let place: String
@@ -11,8 +11,8 @@ struct ReadingSession: Sendable {
     /// What looking may take of a server that has other work: long enough for a count of a queue of millions.
     private static let statementLimit = Duration.seconds(60)
 
-    /// Opens a session for `command`, sees that the schema is the one this program knows, and runs `body` in one
-    /// snapshot. `tenant` narrows what row security shows, and is the one that a confined login has to name.
+    /// Opens a session for `command`, sees that the schema is the one this program knows, and runs `body`. `tenant`
+    /// narrows what row security shows, and is the one that a confined login has to name.
     static func open<Value: Sendable>(
         for command: CommandName, _ options: ParsedOptions, _ context: CommandContext, tenant: String? = nil,
         _ body: (ReadingSession) async throws(CommandFailure) -> Value
@@ -25,7 +25,7 @@ struct ReadingSession: Sendable {
         let outcome: Result<Value, CommandFailure>
         do throws(CommandFailure) {
             try await session.checkSchema()
-            outcome = .success(try await session.inSnapshot(body))
+            outcome = .success(try await body(session))
         } catch {
             outcome = .failure(error)
         }
@@ -33,12 +33,13 @@ struct ReadingSession: Sendable {
         return try outcome.get()
     }
 
-    /// Runs `body` in one snapshot of its own.
-    func inSnapshot<Value: Sendable>(
-        _ body: (ReadingSession) async throws(CommandFailure) -> Value
+    /// Runs `body` in one snapshot, given the database's time at it.
+    func look<Value: Sendable>(
+        _ body: (Timestamp) async throws(CommandFailure) -> Value
     ) async throws(CommandFailure) -> Value {
         try await execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        let value = try await body(self)
+        let times = try await rows(Self.clock) { row throws(PostgresError) in try row.instant() }
+        let value = try await body(times.first ?? Timestamp(microseconds: 0))
         try await execute("COMMIT")
         return value
     }
@@ -63,6 +64,8 @@ struct ReadingSession: Sendable {
         }
     }
 
+    private static let clock = PostgresStatement("now", "SELECT pg_catalog.now()")
+
     /// A failure of what was asked for: status 1.
     func bad(_ what: String, next: String) -> CommandFailure {
         CommandFailure(.bad, what: what, place: place, next: next)
@@ -84,15 +87,5 @@ struct ReadingSession: Sendable {
         } catch {
             throw CommandFailure(reading: error, place: place)
         }
-    }
-}
-
-extension ReadingSession {
-    private static let clock = PostgresStatement("now", "SELECT pg_catalog.now()")
-
-    /// The database's time at the snapshot: what all distances are told by.
-    func now() async throws(CommandFailure) -> Timestamp {
-        let times = try await rows(Self.clock) { row throws(PostgresError) in try row.instant() }
-        return times.first ?? Timestamp(microseconds: 0)
     }
 }

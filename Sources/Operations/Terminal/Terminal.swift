@@ -42,9 +42,17 @@ package struct Terminal: Sendable {
         hasColour ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
     }
 
+    /// `text` in the place of all that a terminal shows; in a file or pipe behind what is there.
+    func redrawing(_ text: String) -> String {
+        columns == nil ? text + "\n" : "\u{1B}[H\u{1B}[2J" + text
+    }
+
     /// Why something could not be written, by `errno`; nil while nothing was lost. A reader that has gone away
     /// (`| head`) has lost nothing that it wanted.
-    var lostBecause: Int32? { loss.number.withLock { $0 } }
+    var lostBecause: Int32? { loss.number.withLock { $0 == EPIPE ? nil : $0 } }
+
+    /// Whether nobody reads any more, or nothing can be written: no reason to go on printing.
+    var isOver: Bool { loss.number.withLock { $0 != nil } }
 
     /// Writes `text` whole; what cannot be written is lost, see `lostBecause`.
     package func write(_ text: String) {
@@ -58,7 +66,7 @@ package struct Terminal: Sendable {
                 _ = Glibc.poll(&poll, 1, 1000)
             } else if errno != EINTR {
                 let number = errno
-                if number != EPIPE { loss.number.withLock { $0 = $0 ?? number } }
+                loss.number.withLock { $0 = $0 ?? number }
                 return
             }
         }
