@@ -79,11 +79,33 @@ struct Stage {
             """)
     }
 
+    /// How the stage's workers reach the database.
+    var databaseURL: String { environment["DATABASE_URL"] ?? "" }
+
     /// Starts a worker with the stage's environment, changed by `overrides`.
     func startWorker(_ overrides: [String: String] = [:]) throws -> WorkerProcess {
         let log = directory.appending(path: "worker-\(UUID().uuidString).log")
         return try WorkerProcess(
             ["postbell", "dispatch"], environment: environment.merging(overrides) { _, new in new }, log: log)
+    }
+
+    /// Runs a command of `postbell` with the stage's environment, changed by `overrides`, and waits for its end.
+    func postbell(_ arguments: String..., overriding overrides: [String: String] = [:]) async throws -> CommandRun {
+        try await CommandRun.of(
+            "postbell", arguments, environment: environment.merging(overrides) { _, new in new }, in: directory)
+    }
+
+    /// Runs a script of psql's as a producer, whose session ends with the first error.
+    func psql(_ script: String) async throws -> CommandRun {
+        let file = directory.appending(path: "\(UUID()).sql")
+        try script.write(to: file, atomically: true, encoding: .utf8)
+        return try await CommandRun.of(
+            "/usr/bin/psql",
+            [
+                "\(try database.server.connectionString()) dbname=\(database.name)", "-X", "-v", "ON_ERROR_STOP=1",
+                "-f", file.path,
+            ],
+            environment: ["PATH": "/usr/bin:/bin"], in: directory)
     }
 
     // MARK: SQL
