@@ -184,6 +184,18 @@ import Testing
     // MARK: Judgements
 
     @Test(arguments: [
+        ([ExitCode.bad, .refused, .schema, .unreachable, .configuration], ExitCode.configuration),
+        ([.bad, .refused, .schema, .unreachable], .unreachable), ([.bad, .refused, .schema], .schema),
+        ([.bad, .refused], .refused), ([.bad], .bad), ([], .done),
+    ])
+    func theMostFundamentalFailureGivesTheStatus(codes: [ExitCode], status: ExitCode) {
+        var report = CheckReport(isOffline: false)
+        report.add([.ok(.version, "x"), .warning(.clock, "x", next: "y")])
+        report.add(codes.map { .failure(.database, $0, "x", next: "y") })
+        #expect(report.code == status)
+    }
+
+    @Test(arguments: [
         (0, 0, CheckItem.Status.ok), (-900, 0, .ok), (2000, 0, .warning), (-2000, 0, .warning), (31_000, 0, .failure),
         (-31_000, 0, .failure), (2000, 2500, .ok),
     ])

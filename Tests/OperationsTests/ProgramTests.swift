@@ -42,6 +42,41 @@ import Testing
                     + "set APNS_KEY_FILE, APNS_TEAM_ID, APNS_TOPIC too"
             ),
             (
+                ["dispatch"], ["POSTBELL_LEASE": "6s"], 3,
+                "postbell: POSTBELL_LEASE 6s is not longer than a request and its settling, 12005ms; "
+                    + "POSTBELL_LEASE from environment, POSTBELL_REQUEST_TIMEOUT from default, "
+                    + "POSTBELL_SETTLE_DELAY from default; raise POSTBELL_LEASE or lower POSTBELL_REQUEST_TIMEOUT"
+            ),
+            (
+                ["dispatch"], ["POSTBELL_STOP_TIMEOUT": "5s"], 3,
+                "postbell: POSTBELL_STOP_TIMEOUT 5s would cut requests off, which may take "
+                    + "POSTBELL_REQUEST_TIMEOUT 10s; POSTBELL_STOP_TIMEOUT from environment, "
+                    + "POSTBELL_REQUEST_TIMEOUT from default; "
+                    + "raise POSTBELL_STOP_TIMEOUT or lower POSTBELL_REQUEST_TIMEOUT"
+            ),
+            (
+                ["dispatch"], ["POSTBELL_BATCH": "0x10"], 3,
+                #"postbell: POSTBELL_BATCH "0x10" is not a whole number; environment; "#
+                    + "write a whole number from 1 to 5000, such as 1000"
+            ),
+            (
+                ["check", "--offlin"], [:], 2,
+                #"postbell: there is no option "--offlin"; argument 2 of `postbell check`; did you mean --offline?"#
+            ),
+            (
+                ["check", "--json=yes"], [:], 2,
+                "postbell: --json takes no value; argument 2 of `postbell check`; write --json alone"
+            ),
+            (
+                ["config", "--env-file"], [:], 2,
+                "postbell: --env-file lacks its value; argument 2 of `postbell config`; write --env-file FILE"
+            ),
+            (
+                ["migrate", "now"], [:], 2,
+                #"postbell: "now" is one argument too many; argument 2 of `postbell migrate`; "#
+                    + "see `postbell migrate --help`"
+            ),
+            (
                 ["config", "--env-file", "/nowhere/x.env"], [:], 3,
                 "postbell: the environment file cannot be read: No such file or directory; /nowhere/x.env; "
                     + "correct it; its format is that of systemd's EnvironmentFile="
@@ -69,15 +104,29 @@ import Testing
         #expect(!result.errors.contains(Self.secret))
     }
 
-    @Test func aBrokenEnvironmentFileIsNamedWithItsLine() throws {
-        let file = try TemporaryFile("A=1\n\(Self.secret)\n")
-        let result = try Program.run(["config", "--env-file", file.path])
+    /// What a file holds, what is wrong with it, and on which line.
+    private static let files: [(content: String, what: String, line: Int?)] = [
+        ("A=1\n\(secret)\n", "is not NAME=value", 2),
+        ("A=1\n\n2\(secret)=x\n", "does not begin with the name of a variable", 3),
+        ("A=1\nB='\(secret)\nC=2\n", "has a quote without its end", 2),
+        ("A=\(secret)\u{0}\n", "is not UTF-8 text", nil),
+        (String(repeating: "#\(secret)\n", count: 150_000), "is larger than 1 MiB", nil),
+    ]
+
+    @Test(arguments: files, ["config", "check", "dispatch", "migrate"])
+    func aBrokenEnvironmentFileIsNamedWithItsLine(
+        file: (content: String, what: String, line: Int?), command: String
+    ) throws {
+        let stored = try TemporaryFile(file.content)
+        let result = try Program.run([command, "--env-file", stored.path])
         #expect(result.status == 3)
+        let place = stored.path + (file.line.map { " line \($0)" } ?? "")
         #expect(
             result.lines == [
-                "postbell: the environment file is not NAME=value; \(file.path) line 2; "
+                "postbell: the environment file \(file.what); \(place); "
                     + "correct it; its format is that of systemd's EnvironmentFile="
             ])
+        #expect(result.output.isEmpty)
     }
 
     @Test func configShowsValuesAndTheirOriginButNoSecret() throws {
