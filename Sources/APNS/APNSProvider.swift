@@ -30,9 +30,10 @@ package struct APNSProvider: PushProvider {
         encoder = APNSRequestEncoder(topics: configuration.topics)
     }
 
-    package mutating func authorize(now: Int64) -> Outcome? {
+    package mutating func authorize(now: Int64, isProbe: Bool) -> Outcome? {
         do throws(CredentialError) {
-            let token = try tokens.token(now: CredentialInstant(seconds: now, monotonic: .now))
+            let instant = CredentialInstant(seconds: now, monotonic: .now)
+            let token = try isProbe ? tokens.probe(now: instant) : tokens.token(now: instant)
             use(token)
             report(tokens.renewalFault)
             return nil
@@ -69,6 +70,19 @@ package struct APNSProvider: PushProvider {
         } catch {
             report(error)
             return false
+        }
+    }
+
+    package mutating func reloadCredential(now: Int64) -> Bool? {
+        do throws(CredentialError) {
+            let token = try tokens.reload(now: CredentialInstant(seconds: now, monotonic: .now))
+            report(nil)
+            defer { use(token) }
+            return token != self.token
+        } catch {
+            reportedFault = nil
+            report(error)
+            return nil
         }
     }
 

@@ -97,6 +97,15 @@ package final class TokenCache: Sendable {
         }
     }
 
+    /// The token after an operator said that the key file may hold another key: made anew only if it does.
+    package func reload(now: CredentialInstant) throws(CredentialError) -> ProviderToken {
+        try state.withLock { state throws(CredentialError) in
+            let key = try readKey()
+            if let token = state.token, Self.mark(of: key) == state.keyMark { return token }
+            return try sign(with: key, issuedAt: now.seconds, now: now, &state)
+        }
+    }
+
     /// Why the last renewal failed while an older token still serves; nil when all is well.
     package var renewalFault: CredentialError? {
         state.withLock { $0.fault }

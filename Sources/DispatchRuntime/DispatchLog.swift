@@ -71,13 +71,49 @@ package struct DispatchLog: DispatchObserver {
         log.notice("lane is up", [.lane: .text(lane)])
     }
 
-    package func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration) {
+    package func lanePaused(_ lane: String, route: Route?, _ pause: LanePause) {
         log.error(
             "lane is paused: the provider refuses all of it; rows wait, devices are left alone",
-            [
-                .lane: .text(lane), .status: .int(Int(status)), .reason: .text(reason), .delay: .duration(duration),
-                .next: "check the key, its id, the team, topic and environment",
+            fields(lane, route, pause) + [.next: "check the key, its id, the team, topic and environment"])
+    }
+
+    package func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause) {
+        log.warning("lane stays paused: its probe was refused", fields(lane, route, pause))
+    }
+
+    package func laneResumed(_ lane: String, route: Route?) {
+        log.notice("lane is no longer paused", fields(lane, route))
+    }
+
+    package func targetHeld(_ lane: String, route: Route, status: Int16, reason: String) {
+        log.error(
+            "device is held: its answer can mean a wrong environment or topic; no token is cleared",
+            fields(lane, route) + [
+                .status: .int(Int(status)), .reason: .text(reason),
+                .next: "compare the environment and topic with the app's build",
             ])
+    }
+
+    package func credentialRead(_ lane: String, isAnother: Bool) {
+        if isAnother {
+            log.notice("credential was read again: it is another", [.lane: .text(lane)])
+        } else {
+            log.notice("credential was read again: it is the same", [.lane: .text(lane)])
+        }
+    }
+
+    private func fields(_ lane: String, _ route: Route?) -> LogFields {
+        var fields: LogFields = [.lane: .text(lane)]
+        guard let route else { return fields }
+        fields.append(.environment, .text(route.environment))
+        fields.append(.app, .text(route.app))
+        return fields
+    }
+
+    private func fields(_ lane: String, _ route: Route?, _ pause: LanePause) -> LogFields {
+        fields(lane, route) + [
+            .status: .int(Int(pause.status)), .reason: .text(pause.reason), .delay: .duration(pause.duration),
+        ]
     }
 
     package func storeFailed(_ error: StoreError) {

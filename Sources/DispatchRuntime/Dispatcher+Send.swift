@@ -41,7 +41,8 @@ extension Dispatcher {
             return
         }
         let sent = lanes[lane].send(
-            inTime, slot: slot, of: leased, kinds: kinds, route: route, now: time, wallClock: wallClock())
+            inTime, slot: slot, of: leased, kinds: kinds, route: route, now: time, wallClock: wallClock(),
+            isProbe: state.lanes[lane].isProbing(route.number))
         for refusal in sent.refusals {
             end(refusal.tag, .outcome(refusal.outcome), attemptedAt: time, answeredAt: nil, now: now)
         }
@@ -154,14 +155,24 @@ extension Dispatcher {
         }
     }
 
+    private func name(of lane: Int) -> String { configurations[lane].description.name }
+
     /// Does what answers asked of lanes: a new token, a pause.
     func handleAlarms() {
         for alarm in state.takeAlarms() {
             switch alarm {
-            case .paused(let lane, let status, let reason, let duration):
-                let name = configurations[lane].description.name
-                observer.lanePaused(name, status: status, reason: reason, duration: duration)
+            case .paused(let lane, let route, let pause):
+                observer.lanePaused(name(of: lane), route: route.flatMap { routes[$0] }, pause)
                 laneChanged()
+            case .prolonged(let lane, let route, let pause):
+                observer.lanePauseProlonged(name(of: lane), route: route.flatMap { routes[$0] }, pause)
+                laneChanged()
+            case .resumed(let lane, let route):
+                observer.laneResumed(name(of: lane), route: route.flatMap { routes[$0] })
+                laneChanged()
+            case .held(let lane, let route, let status, let reason):
+                guard let route = routes[route] else { continue }
+                observer.targetHeld(name(of: lane), route: route, status: status, reason: reason)
             case .replaceToken(let lane):
                 if lanes[lane].replaceToken(wallClock: wallClock()) {
                     lanes[lane].reconnect()

@@ -105,7 +105,7 @@ extension Dispatcher {
         let now = ContinuousClock.now
         reportedAt = now
         lanesChanged = false
-        let lanes = state.laneReports(at: now)
+        let lanes = state.laneReports
         await attempt { () async throws(StoreError) in
             let time = try await self.store.register(lanes: lanes, version: self.settings.version)
             self.storeAnswered(at: time)

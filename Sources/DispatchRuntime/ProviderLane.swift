@@ -33,11 +33,11 @@ final class ProviderLane {
     /// Sends targets of one lease and answers what did not become a request.
     func send(
         _ targets: [Int32], slot: Int, of leased: LeasedBatch, kinds: [KindNumber: Kind], route: Route,
-        now: Timestamp, wallClock: Int64
+        now: Timestamp, wallClock: Int64, isProbe: Bool
     ) -> SendReport {
         var report = SendReport()
         let batch = leased.claimed
-        if let fault = provider.authorize(now: wallClock) {
+        if let fault = provider.authorize(now: wallClock, isProbe: isProbe) {
             report.laneFault = fault
             report.unsent = targets.map { AttemptTag(slot: slot, target: Int($0)) }
             return report
@@ -96,6 +96,11 @@ final class ProviderLane {
     /// Makes a new access token; false when one was made too recently.
     func replaceToken(wallClock: Int64) -> Bool {
         provider.replaceToken(now: wallClock)
+    }
+
+    /// Reads the credential again; whether it is another, or nil when it cannot be used and the old one stays.
+    func reloadCredential(wallClock: Int64) -> Bool? {
+        provider.reloadCredential(now: wallClock)
     }
 
     /// Drops the connections in favour of new ones, without losing a request.

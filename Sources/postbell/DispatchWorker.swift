@@ -97,13 +97,16 @@ actor DispatchWorker {
                     self?.assumeIsolated { $0.stopRequested(count) }
                 })
         }
-        // The key file is read again whenever a token is made, so there is nothing to reload; but the default action
-        // would end the worker.
-        let log = environment.log
         signals.append(
-            SignalSource(SIGHUP, on: environment.loop) { _ in
-                log.notice("credentials are read again when the next token is made", [.signal: "SIGHUP"])
+            SignalSource(SIGHUP, on: environment.loop) { [weak self] _ in
+                self?.assumeIsolated { $0.reloadRequested() }
             })
+    }
+
+    private func reloadRequested() {
+        environment.log.notice("credentials are read again", [.signal: "SIGHUP"])
+        // Before there is a dispatcher there is no credential in use.
+        dispatcher?.assumeIsolated { $0.reloadCredentials() }
     }
 
     private func stopRequested(_ count: Int) {

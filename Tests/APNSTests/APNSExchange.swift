@@ -93,7 +93,7 @@ actor APNSExchange {
     private func submit(_ push: MadePush) -> Outcome? {
         ends.removeAll()
         var result = MadePush.Encoded()
-        if let fault = provider.authorize(now: now) { return fault }
+        if let fault = provider.authorize(now: now, isProbe: false) { return fault }
         push.encode(into: &result) { push, text, batch in
             provider.begin(push, text: text, into: &batch)
         } add: { target, tag, text, batch in

@@ -43,7 +43,7 @@ import Testing
         let told = Mutex<[CredentialError]>([])
         var provider = try provider(cache()) { error in told.withLock { $0.append(error) } }
         for _ in 0..<3 {
-            let outcome = provider.authorize(now: 1_700_000_000)
+            let outcome = provider.authorize(now: 1_700_000_000, isProbe: false)
             #expect(outcome?.kind == .misconfigured && outcome?.scope == .lane)
             #expect(outcome?.reason == "key_file_refused")
         }
@@ -54,7 +54,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: directory) }
         try writeKey()
         var provider = try provider(cache())
-        let answer1 = provider.authorize(now: 1_700_000_000)
+        let answer1 = provider.authorize(now: 1_700_000_000, isProbe: false)
         #expect(answer1 == nil)
         let answer2 = provider.replaceToken(now: 1_700_000_010)
         #expect(answer2)
@@ -72,9 +72,9 @@ import Testing
         let cache = cache()
         var first = try provider(cache)
         var second = try provider(cache)
-        let answer6 = first.authorize(now: 1_700_000_000)
+        let answer6 = first.authorize(now: 1_700_000_000, isProbe: false)
         #expect(answer6 == nil)
-        let answer7 = second.authorize(now: 1_700_000_000)
+        let answer7 = second.authorize(now: 1_700_000_000, isProbe: false)
         #expect(answer7 == nil)
         let answer8 = first.replaceToken(now: 1_700_000_010)
         #expect(answer8)

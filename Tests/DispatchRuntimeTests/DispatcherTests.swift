@@ -9,7 +9,7 @@ import Testing
 @Suite struct DispatcherTests {
     /// Makes no request: every target is let through to nobody.
     private struct SilentProvider: PushProvider {
-        mutating func authorize(now: Int64) -> Outcome? { nil }
+        mutating func authorize(now: Int64, isProbe: Bool) -> Outcome? { nil }
         mutating func begin(_ push: OutgoingPush, text: [UInt8], into requests: inout HTTPRequestBatch) -> Outcome? {
             Outcome(.rejected)
         }
@@ -18,6 +18,7 @@ import Testing
         ) -> Outcome? { Outcome(.rejected) }
         func decode(_ response: HTTPResponse, text: [UInt8]) -> Outcome { Outcome(.rejected) }
         mutating func replaceToken(now: Int64) -> Bool { false }
+        mutating func reloadCredential(now: Int64) -> Bool? { nil }
     }
 
     private struct SilentObserver: DispatchObserver {
@@ -29,7 +30,11 @@ import Testing
         func laneDown(_ lane: String, reason: String, until: Duration?) {}
         func connectionReplaced(_ lane: String, reason: String) {}
         func laneUp(_ lane: String) {}
-        func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration) {}
+        func lanePaused(_ lane: String, route: Route?, _ pause: LanePause) {}
+        func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause) {}
+        func laneResumed(_ lane: String, route: Route?) {}
+        func targetHeld(_ lane: String, route: Route, status: Int16, reason: String) {}
+        func credentialRead(_ lane: String, isAnother: Bool) {}
         func storeFailed(_ error: StoreError) {}
         func storeRecovered() {}
         func databaseClockStepped() {}

@@ -38,11 +38,13 @@ struct DispatchScene {
             thread: 0..<0, badge: nil, silent: false, heldUntil: heldUntil, nobody: nobody, targets: targets)
     }
 
-    func batch(_ rows: [ClaimedDispatch], route: RouteNumber = 1) -> ClaimedBatch {
+    func batch(_ rows: [ClaimedDispatch], route: RouteNumber = 1, spentAttempts: Int16 = 0) -> ClaimedBatch {
         var random = SplitMix(seed: 99)
         let count = rows.last?.targets.upperBound ?? 0
         let targets = (0..<count).map {
-            ClaimedTarget(device: Int64($0 + 1), token: 0..<0, tokenSequence: 1, spentAttempts: 0, notesSuccess: false)
+            ClaimedTarget(
+                device: Int64($0 + 1), token: 0..<0, tokenSequence: 1, spentAttempts: spentAttempts,
+                notesSuccess: false)
         }
         return ClaimedBatch(
             identifier: .random(using: &random), route: route, claimedAt: Self.start, dispatches: rows,
@@ -56,8 +58,10 @@ struct DispatchScene {
 
     /// Claims these rows for a lane at an instant and answers the slot.
     @discardableResult
-    mutating func claim(_ rows: [ClaimedDispatch], lane: Int = 0, at seconds: Double = 0) -> Int? {
-        let claimed = batch(rows, route: RouteNumber(lane + 1))
+    mutating func claim(
+        _ rows: [ClaimedDispatch], lane: Int = 0, at seconds: Double = 0, spentAttempts: Int16 = 0
+    ) -> Int? {
+        let claimed = batch(rows, route: RouteNumber(lane + 1), spentAttempts: spentAttempts)
         let request = ClaimRequest(
             batch: claimed.identifier, route: claimed.route, crashClass: .clean,
             credits: [ShareCredit(share: Share(urgency: 0, tenant: 1), rows: 100, mark: .start)],

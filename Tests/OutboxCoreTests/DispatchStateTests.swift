@@ -101,7 +101,9 @@ import Testing
         scene.end(1, wrong)
         #expect(
             scene.state.takeAlarms() == [
-                .paused(lane: 0, status: 403, reason: "InvalidProviderToken", duration: .seconds(2400))
+                .paused(
+                    lane: 0, route: nil,
+                    LanePause(status: 403, reason: "InvalidProviderToken", duration: .seconds(2400)))
             ],
             "one alarm per pause")
         let flush = try scene.flush()
@@ -127,7 +129,9 @@ import Testing
                     retryFloor: .seconds(300))))
         #expect(
             scene.state.takeAlarms() == [
-                .paused(lane: 0, status: 429, reason: "TooManyProviderTokenUpdates", duration: .seconds(300))
+                .paused(
+                    lane: 0, route: nil,
+                    LanePause(status: 429, reason: "TooManyProviderTokenUpdates", duration: .seconds(300)))
             ])
         #expect(scene.state.openRoutes(at: scene.at(299)).isEmpty)
         #expect(scene.state.openRoutes(at: scene.at(301)) == [1])

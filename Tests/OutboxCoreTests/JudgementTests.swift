@@ -6,11 +6,13 @@ import Testing
     static let now = Timestamp(microseconds: 1_700_000_000_000_000)
 
     func context(
-        spent: Int = 0, proven: Bool = true, lifetime: Duration = .seconds(86_400), jitter: Double = 0
+        spent: Int = 0, proven: Bool = true, healthy: Bool = false, lifetime: Duration = .seconds(86_400),
+        jitter: Double = 0
     ) -> JudgementContext {
         JudgementContext(
             spentAttempts: spent, policy: .standard, expiresAt: Self.now + lifetime, now: Self.now,
-            laneIsProven: proven, pause: .seconds(2400), reconnectDelay: .seconds(3), jitter: jitter)
+            tokensMayBeCleared: proven, laneIsHealthy: healthy, pause: .seconds(2400), reconnectDelay: .seconds(3),
+            jitter: jitter)
     }
 
     @Test func anAcceptedPushIsFinalAndNotesSuccess() {
@@ -49,6 +51,14 @@ import Testing
         let judgement = Judgement.of(Outcome(.retry, status: 503), context(spent: spent))
         #expect(judgement.disposition == .retry(.seconds(seconds)))
         #expect(judgement.change == nil)
+    }
+
+    @Test func aFailureCountsAgainstADeviceOnlyInAHealthyLane() {
+        let failure = Outcome(.retry, status: 500)
+        #expect(Judgement.of(failure, context(healthy: true)).change == .failed)
+        #expect(Judgement.of(failure, context(healthy: false)).change == nil)
+        let ofTheConnection = Outcome(.retry, status: 500, advice: .reconnect)
+        #expect(Judgement.of(ofTheConnection, context(healthy: true)).change == nil)
     }
 
     @Test func theLastAttemptOfTheListIsTheCeiling() {

@@ -8,8 +8,11 @@ package struct JudgementContext: Equatable, Sendable {
     package let expiresAt: Timestamp
     /// The database's time.
     package let now: Timestamp
-    /// Whether the lane and topic accepted a push with the current credential within the proof window.
-    package let laneIsProven: Bool
+    /// Whether a 400 may clear a token: lane and topic accepted a push with the current credential within the proof
+    /// window, and not so many tokens seem dead that the configuration is to be doubted.
+    package let tokensMayBeCleared: Bool
+    /// Whether a failure says something about its device rather than about the provider.
+    package let laneIsHealthy: Bool
     /// How long a lane or target with a wrong configuration waits.
     package let pause: Duration
     /// How long what was not sent waits: the lane's reconnect backoff.
@@ -19,14 +22,15 @@ package struct JudgementContext: Equatable, Sendable {
 
     /// A context of one judgement.
     package init(
-        spentAttempts: Int, policy: RetryPolicy, expiresAt: Timestamp, now: Timestamp, laneIsProven: Bool,
-        pause: Duration, reconnectDelay: Duration, jitter: Double
+        spentAttempts: Int, policy: RetryPolicy, expiresAt: Timestamp, now: Timestamp, tokensMayBeCleared: Bool,
+        laneIsHealthy: Bool, pause: Duration, reconnectDelay: Duration, jitter: Double
     ) {
         self.spentAttempts = spentAttempts
         self.policy = policy
         self.expiresAt = expiresAt
         self.now = now
-        self.laneIsProven = laneIsProven
+        self.tokensMayBeCleared = tokensMayBeCleared
+        self.laneIsHealthy = laneIsHealthy
         self.pause = pause
         self.reconnectDelay = reconnectDelay
         self.jitter = jitter
@@ -51,7 +55,11 @@ package struct Judgement: Equatable, Sendable {
             return deadToken(outcome, context)
         case .rejected:
             return Judgement(disposition: .failed(.rejected), outcome: outcome, change: nil)
-        case .retry, .unknown:
+        case .retry:
+            // A failure counts against a device only where others succeed, and never at a connection of its own fault.
+            let change: DeviceEffect.Change? = context.laneIsHealthy && outcome.advice == .none ? .failed : nil
+            return Judgement(disposition: nextAttempt(outcome, context), outcome: outcome, change: change)
+        case .unknown:
             return Judgement(disposition: nextAttempt(outcome, context), outcome: outcome, change: nil)
         case .throttled:
             return Judgement(disposition: held(outcome.retryFloor, context), outcome: outcome, change: nil)
@@ -79,7 +87,7 @@ package struct Judgement: Equatable, Sendable {
 
     /// Clearing a token needs proof: without it the target is only held, so that one wrong environment wipes nobody.
     private static func deadToken(_ outcome: Outcome, _ context: JudgementContext) -> Judgement {
-        if outcome.proof == .needsProvenLane && !context.laneIsProven {
+        if outcome.proof == .needsProvenLane && !context.tokensMayBeCleared {
             let unproven = Outcome(
                 .misconfigured, scope: .target, status: outcome.status, reason: outcome.reason,
                 providerIdentifier: outcome.providerIdentifier)

@@ -18,6 +18,10 @@ package struct DispatchSettings: Equatable, Sendable {
     package var retry: RetryPolicy = .standard
     /// An accept this recent proves a lane.
     package var proofWindow: Duration = .seconds(86_400)
+    /// Retries as a share of a lane's first sends, in percent.
+    package var retryBudget = 10
+    /// When answers against tokens are taken for a wrong configuration.
+    package var stormGuard = StormGuard()
     /// What urgent rows leave to bulk ones, in percent of a claim.
     package var bulkShare = 20
     /// Results that may wait for their settle before claiming stops.

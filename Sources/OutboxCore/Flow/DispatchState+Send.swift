@@ -18,16 +18,52 @@ extension DispatchState {
                 releaseUnsent(slot: slot, after: .zero, at: now)
                 continue
             }
-            guard lanes[lane].capacity > 0 else { return .none }
+            let route = route(of: slot)
+            guard lanes[lane].isOpen(route, at: now) else {
+                let opensAt = lanes[lane].opensAt(route, after: now)
+                releaseUnsent(slot: slot, after: opensAt.map { now.duration(to: $0) } ?? .zero, at: now)
+                continue
+            }
+            let room = lanes[lane].room(for: route, at: now)
+            guard room > 0 else { return .none }
             if checkIsTooOld(slot, now: now) {
                 batches[slot]?.checkBegan()
                 return .check(slot: slot, targets: batches[slot]?.unsent ?? [])
             }
-            let targets = batches[slot]?.take(lanes[lane].capacity) ?? []
-            lanes[lane].sent(targets.count)
+            let targets = takeWithinBudget(room, slot: slot, lane: lane, now: now)
+            guard !targets.isEmpty else { continue }
+            lanes[lane].sent(targets.count, route: route)
             return .send(slot: slot, targets: targets)
         }
         return .none
+    }
+
+    private func route(of slot: Int) -> RouteNumber {
+        batches[slot]?.claimed.route ?? -1
+    }
+
+    /// Takes targets for sending; retries beyond the lane's budget go back with nothing spent.
+    private mutating func takeWithinBudget(
+        _ limit: Int, slot: Int, lane: Int, now: ContinuousClock.Instant
+    ) -> ArraySlice<Int32> {
+        let taken = batches[slot]?.take(limit) ?? []
+        guard batches[slot]?.hasRetries == true else {
+            lanes[lane].sendsFirst(taken.count)
+            return taken
+        }
+        var sent: [Int32] = []
+        for target in taken {
+            if batches[slot]?.isRetry(Int(target)) == false {
+                lanes[lane].sendsFirst(1)
+                sent.append(target)
+            } else if lanes[lane].maySendRetry(at: now) {
+                sent.append(target)
+            } else {
+                let wait = lanes[lane].retryWait(at: now)
+                batches[slot]?.account(target: Int(target), .release(wait), row: nil, at: now)
+            }
+        }
+        return sent[...]
     }
 
     /// Whether a request sent now would end before its lease.
@@ -49,7 +85,9 @@ extension DispatchState {
 
     /// A target was not sent because its deadline passed while it waited.
     package mutating func expired(_ tag: AttemptTag, now: ContinuousClock.Instant) {
-        lanes[claimed(in: tag.slot).lane].ended(at: now)
+        let (claimed, lane) = claimed(in: tag.slot)
+        lanes[lane].ended(route: claimed.route, at: now)
+        if claimed.targets[tag.target].isRetry { lanes[lane].retryEnded(.unsent) }
         fallOut(tag, .expired, now: now)
     }
 
@@ -110,12 +148,15 @@ extension DispatchState {
         }
     }
 
-    /// Puts everything back that a lane has claimed and not sent. What is being checked again goes back with the
-    /// answer. Answers how many targets that were.
+    /// Puts everything back that a lane (or one topic of it) has claimed and not sent. What is being checked again goes
+    /// back with the answer. Answers how many targets that were.
     @discardableResult
-    mutating func releaseUnsent(ofLane lane: Int, after delay: Duration, at now: ContinuousClock.Instant) -> Int {
+    mutating func releaseUnsent(
+        ofLane lane: Int, route: RouteNumber? = nil, after delay: Duration, at now: ContinuousClock.Instant
+    ) -> Int {
         var released = 0
         for slot in sending[lane] where batches[slot]?.isChecking == false {
+            guard route == nil || self.route(of: slot) == route else { continue }
             released += batches[slot]?.unsent.count ?? 0
             releaseUnsent(slot: slot, after: delay, at: now)
         }

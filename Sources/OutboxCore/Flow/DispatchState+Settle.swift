@@ -2,16 +2,18 @@ extension DispatchState {
     /// Judges the end of one attempt: ledger row, fate of the target, effects on device and lane.
     package mutating func ended(_ attempt: AttemptResult, policy: RetryPolicy?, now: ContinuousClock.Instant) {
         let (claimed, lane) = claimed(in: attempt.tag.slot)
-        lanes[lane].ended(at: now)
+        let route = claimed.route
+        lanes[lane].ended(route: route, at: now)
         let target = claimed.targets[attempt.tag.target]
-        let judgement = judge(attempt, route: claimed.route, lane: lane, target: target, policy: policy, now: now)
+        if target.isRetry { lanes[lane].retryEnded(attempt.budgetEnd) }
+        let judgement = judge(attempt, route: route, lane: lane, target: target, policy: policy, now: now)
         let row = judgement.outcome.map { outcome in
             ledgerRow(
                 attempt.tag, claimed: claimed, outcome: outcome, disposition: judgement.disposition,
                 attemptedAt: attempt.attemptedAt, answeredAt: attempt.answeredAt)
         }
         batches[attempt.tag.slot]?.account(target: attempt.tag.target, judgement.disposition, row: row, at: now)
-        if let outcome = judgement.outcome { affectLane(lane, route: claimed.route, outcome, now: now) }
+        if case .outcome(let outcome) = attempt.result { learn(outcome, lane: lane, route: route, now: now) }
         if let change = judgement.change, change != .succeeded || target.notesSuccess {
             effects.append(
                 DeviceEffect(
@@ -35,46 +37,14 @@ extension DispatchState {
         let context = JudgementContext(
             spentAttempts: Int(target.spentAttempts), policy: policy ?? settings.retry,
             expiresAt: dispatch.expiresAt, now: clock.time(at: now),
-            laneIsProven: lanes[lane].isProven(route: route, within: settings.proofWindow, at: now),
+            tokensMayBeCleared: isProven(lane, route, now) && !lanes[lane].isTokenStorm(on: route),
+            laneIsHealthy: isProven(lane, route, now) && lanes[lane].isHealthy(route),
             pause: lanes[lane].description.pause, reconnectDelay: lanes[lane].reconnectDelay(at: now),
             jitter: random.fraction())
         return switch attempt.result {
         case .outcome(let outcome): Judgement.of(outcome, context)
         case .fault(let fault): Judgement.of(fault, context)
         }
-    }
-
-    /// The lane learns from an answer: an accept proves it; a wrong configuration of all of it pauses it.
-    private mutating func affectLane(
-        _ lane: Int, route: RouteNumber, _ outcome: Outcome, now: ContinuousClock.Instant
-    ) {
-        switch outcome.advice {
-        case .replaceToken: alarms.append(.replaceToken(lane: lane))
-        case .reconnect: alarms.append(.reconnect(lane: lane))
-        case .none, .keepToken: break
-        }
-        if outcome.kind == .delivered { lanes[lane].accepted(route: route, at: now) }
-        let concernsLane = outcome.scope == .lane && outcome.advice != .replaceToken
-        if concernsLane && (outcome.kind == .misconfigured || outcome.kind == .throttled) {
-            // Whoever asks for less says for how long; a wrong configuration waits until somebody can have seen it.
-            let wait = outcome.kind == .throttled ? outcome.retryFloor : lanes[lane].description.pause
-            pause(lane: lane, status: outcome.status, reason: outcome.reason, for: wait, now: now)
-        } else if outcome.kind == .delivered || outcome.kind == .unregistered {
-            lanes[lane].resume()
-        }
-    }
-
-    /// Pauses a lane for its configured pause, or for `duration`: what it holds unsent goes back, due at the end of the
-    /// pause; one alarm at its beginning.
-    package mutating func pause(
-        lane: Int, status: Int16, reason: String, for duration: Duration? = nil, now: ContinuousClock.Instant
-    ) {
-        let duration = duration ?? lanes[lane].description.pause
-        let cause = status > 0 ? "\(status) \(reason)" : reason
-        if lanes[lane].pause(for: duration, because: cause, at: now) {
-            alarms.append(.paused(lane: lane, status: status, reason: reason, duration: duration))
-        }
-        releaseUnsent(ofLane: lane, after: duration, at: now)
     }
 
     mutating func ledgerRow(

@@ -26,7 +26,7 @@ package struct DispatchState: Sendable {
     /// A worker that holds nothing. `seed` makes its draws (jitter, identifiers) repeatable.
     package init(settings: DispatchSettings, lanes: [LaneDescription], clock: DatabaseClock, seed: UInt64) {
         self.settings = settings
-        self.lanes = lanes.map { LaneState($0) }
+        self.lanes = lanes.map { LaneState($0, settings: settings) }
         self.clock = clock
         random = SplitMix(seed: seed)
         sending = lanes.map { _ in [] }
@@ -71,7 +71,7 @@ package struct DispatchState: Sendable {
     /// written.
     package func openRoutes(at now: ContinuousClock.Instant) -> [RouteNumber] {
         guard !isDraining, unsettledRows < settings.unsettledLimit else { return [] }
-        return lanes.filter { $0.isOpen(at: now) }.flatMap { $0.routes }
+        return lanes.flatMap { $0.openRoutes(at: now) }
     }
 
     /// The next claim among the shares that have due work, routes in turn; nil when there is none or no room.
@@ -84,7 +84,7 @@ package struct DispatchState: Sendable {
         guard !groups.isEmpty else { return nil }
         routeTurn += 1
         let (route, crashClass, lane) = groups[routeTurn % groups.count]
-        let rows = min(demand(ofLane: lane), settings.batch, crashClass.batchLimit)
+        let rows = min(demand(ofLane: lane, at: now), settings.batch, crashClass.batchLimit, probes(route, lane, now))
         let shares = due.filter { $0.route == route && $0.crashClass == crashClass }.map(\.share)
         let parts = FairShare.divide(
             rows, among: rotated(shares), bulkShare: settings.bulkShare, draw: random.fraction())
@@ -113,7 +113,7 @@ package struct DispatchState: Sendable {
         var groups: [(route: RouteNumber, crashClass: CrashClass, lane: Int)] = []
         for share in due {
             guard let lane = lanes.firstIndex(where: { $0.routes.contains(share.route) }),
-                lanes[lane].isOpen(at: now), isWorthAClaim(lane),
+                lanes[lane].isOpen(share.route, at: now), isWorthAClaim(lane, at: now),
                 !groups.contains(where: { $0.route == share.route && $0.crashClass == share.crashClass })
             else { continue }
             groups.append((share.route, share.crashClass, lane))
@@ -122,16 +122,23 @@ package struct DispatchState: Sendable {
     }
 
     /// Rows that a lane can use now: free slots of its transport and 100 ms of its measured rate, less what it holds.
-    package func demand(ofLane lane: Int) -> Int {
-        let state = lanes[lane]
+    package func demand(ofLane lane: Int, at now: ContinuousClock.Instant) -> Int {
+        let room = lanes[lane].room(at: now)
+        guard room > 0 || lanes[lane].gate.pause == nil else { return 0 }
         let waiting = sending[lane].reduce(0) { $0 + (batches[$1]?.unsent.count ?? 0) }
-        return max(0, state.capacity + state.lookAhead - waiting)
+        return max(0, room + lanes[lane].lookAhead - waiting)
+    }
+
+    /// How many rows a closed gate lets through: a claim for a probe takes one.
+    private func probes(_ route: RouteNumber, _ lane: Int, _ now: ContinuousClock.Instant) -> Int {
+        let state = lanes[lane]
+        return min(state.gate.allowance(at: now), state.topic(route)?.gate.allowance(at: now) ?? 0)
     }
 
     /// Whether a lane has room for a claim of a sensible size: at full speed rows are taken by half a window, not one
     /// by one as slots come free.
-    private func isWorthAClaim(_ lane: Int) -> Bool {
-        demand(ofLane: lane) >= max(1, min(lanes[lane].lookAhead, settings.batch) / 2)
+    private func isWorthAClaim(_ lane: Int, at now: ContinuousClock.Instant) -> Bool {
+        demand(ofLane: lane, at: now) >= max(1, min(lanes[lane].lookAhead, settings.batch) / 2)
     }
 
     /// Whether any open lane has room for a claim.
@@ -142,7 +149,7 @@ package struct DispatchState: Sendable {
     /// Whether this lane is open and has room for a claim, and there are rows it could get.
     package func wantsWork(lane: Int, at now: ContinuousClock.Instant) -> Bool {
         !isDraining && unsettledRows < settings.unsettledLimit && !lanes[lane].routes.isEmpty
-            && lanes[lane].isOpen(at: now) && isWorthAClaim(lane)
+            && !lanes[lane].openRoutes(at: now).isEmpty && isWorthAClaim(lane, at: now)
     }
 
     /// A claim that was sent at `askedAt` is answered. The slot of its lease; nil when it found no row.

@@ -1,7 +1,13 @@
 /// What an operator has to know about a lane.
 package enum LaneAlarm: Equatable, Sendable {
-    /// The lane pauses: its configuration is wrong, or the provider wants less of all of it.
-    case paused(lane: Int, status: Int16, reason: String, duration: Duration)
+    /// The lane, or one topic of it, pauses: its configuration is wrong, or the provider wants less of all of it.
+    case paused(lane: Int, route: RouteNumber?, LanePause)
+    /// A probe was refused: the pause goes on.
+    case prolonged(lane: Int, route: RouteNumber?, LanePause)
+    /// A probe was answered: the pause is over.
+    case resumed(lane: Int, route: RouteNumber?)
+    /// A target is held, since its answer can mean a wrong configuration: told once per topic, reason and pause.
+    case held(lane: Int, route: RouteNumber, status: Int16, reason: String)
     /// The lane's access token is to be replaced.
     case replaceToken(lane: Int)
     /// The lane's connection is bad.

@@ -39,15 +39,22 @@ package struct LaneReport: Equatable, Sendable {
 
 extension DispatchState {
     /// How all lanes stand, in the database's time. A worker that stops takes nothing from any route any more.
-    package func laneReports(at now: ContinuousClock.Instant) -> [LaneReport] {
-        lanes.map { lane in
-            let routes = isDraining ? [] : lane.routes
-            guard let trouble = lane.trouble(at: now) else {
-                return LaneReport(name: lane.description.name, routes: routes)
-            }
-            return LaneReport(
-                name: lane.description.name, condition: trouble.condition, reason: trouble.reason,
-                since: clock.time(at: trouble.since), until: clock.time(at: trouble.until), routes: routes)
+    package var laneReports: [LaneReport] {
+        lanes.flatMap { lane in
+            let name = lane.description.name
+            guard !isDraining else { return [LaneReport(name: name, routes: [])] }
+            if let trouble = lane.trouble { return [report(name, trouble, routes: lane.routes)] }
+            let paused = lane.topics.compactMap { topic in topic.gate.pause.map { (topic.route, $0) } }
+            let open = lane.routes.filter { route in !paused.contains { $0.0 == route } }
+            // A paused topic stands beside its lane, which goes on with the others.
+            return [LaneReport(name: name, routes: open)]
+                + paused.map { report("\(name)/route-\($0)", LaneState.Trouble($1), routes: [$0]) }
         }
+    }
+
+    private func report(_ name: String, _ trouble: LaneState.Trouble, routes: [RouteNumber]) -> LaneReport {
+        LaneReport(
+            name: name, condition: trouble.condition, reason: trouble.reason, since: clock.time(at: trouble.since),
+            until: clock.time(at: trouble.until), routes: routes)
     }
 }

@@ -21,6 +21,8 @@ package struct LeasedBatch: Sendable {
     package private(set) var pendingSince: ContinuousClock.Instant?
     /// Whether somebody else has the lease's rows now.
     package private(set) var isLost = false
+    /// Whether any of its targets was tried before.
+    package let hasRetries: Bool
     /// Positions that no flush has let go yet.
     package private(set) var openPositions: Int
 
@@ -44,6 +46,7 @@ package struct LeasedBatch: Sendable {
         pending = Settlement(
             batch: claimed.identifier, route: claimed.route, positions: claimed.dispatches.count)
         openPositions = claimed.dispatches.count
+        hasRetries = claimed.targets.contains { $0.isRetry }
         progress = claimed.dispatches.map { PositionProgress(targets: $0.targets.count) }
         unsent = Array(0..<Int32(claimed.targets.count))[...]
         positionOfTarget = []
@@ -63,6 +66,9 @@ package struct LeasedBatch: Sendable {
     package func dispatch(ofTarget target: Int) -> ClaimedDispatch {
         claimed.dispatches[Int(positionOfTarget[target])]
     }
+
+    /// Whether a target was tried before.
+    package func isRetry(_ target: Int) -> Bool { claimed.targets[target].isRetry }
 
     // MARK: Sending
 

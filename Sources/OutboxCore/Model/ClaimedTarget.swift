@@ -11,6 +11,9 @@ package struct ClaimedTarget: Equatable, Sendable {
     /// Whether an accepted push should be noted on the device (it has failures, or none was noted for a day).
     package let notesSuccess: Bool
 
+    /// Whether sending to it is a retry.
+    package var isRetry: Bool { spentAttempts > 0 }
+
     /// A target as the claim answered it.
     package init(
         device: Int64, token: TextRange, tokenSequence: Int32, spentAttempts: Int16, notesSuccess: Bool

@@ -16,8 +16,16 @@ package protocol DispatchObserver: Sendable {
     func connectionReplaced(_ lane: String, reason: String)
     /// A lane sends again.
     func laneUp(_ lane: String)
-    /// A lane was paused for `duration`: a wrong key, topic or environment, or more than the provider wants.
-    func lanePaused(_ lane: String, status: Int16, reason: String, duration: Duration)
+    /// A lane was paused, or one route of it: a wrong key, topic or environment, or more than the provider wants.
+    func lanePaused(_ lane: String, route: Route?, _ pause: LanePause)
+    /// A probe of a paused lane or route was refused: the pause goes on.
+    func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause)
+    /// A probe was answered: the pause of a lane or route is over.
+    func laneResumed(_ lane: String, route: Route?)
+    /// A target is held, and perhaps more of its route: its answer can mean a wrong configuration.
+    func targetHeld(_ lane: String, route: Route, status: Int16, reason: String)
+    /// A lane's credential was read again; `isAnother` when it is not the one that was in use.
+    func credentialRead(_ lane: String, isAnother: Bool)
     /// A statement failed and will be repeated.
     func storeFailed(_ error: StoreError)
     /// The database can be reached again.

@@ -9,8 +9,9 @@ package protocol PushProvider<Requests, Response> {
     associatedtype Response
 
     /// Makes sure that requests can be authorised at `now` (wall clock of this process, seconds since the Unix epoch).
-    /// An outcome other than nil says why not; nothing is sent then.
-    mutating func authorize(now: Int64) -> Outcome?
+    /// An outcome other than nil says why not; nothing is sent then. A probe, which finds out whether what was refused
+    /// is right by now, reads the credential again first.
+    mutating func authorize(now: Int64, isProbe: Bool) -> Outcome?
 
     /// Encodes the part that all targets of a notification share (body, expiration, collapse key) and keeps it until
     /// the next call. An outcome other than nil refuses all its targets without a request.
@@ -26,4 +27,8 @@ package protocol PushProvider<Requests, Response> {
 
     /// The lane asks for a new access token after `LaneAdvice.replaceToken`; false when one was made too recently.
     mutating func replaceToken(now: Int64) -> Bool
+
+    /// An operator says that the credential may have been replaced: reads it again. Whether it is another, which is
+    /// used from now on; nil when it cannot be used, was told, and the old one stays in use.
+    mutating func reloadCredential(now: Int64) -> Bool?
 }

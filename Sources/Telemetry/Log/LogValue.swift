@@ -30,6 +30,13 @@ package struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
         pairs = elements.map { (key: $0.0, value: $0.1) }
     }
 
+    /// These fields, and behind them the others.
+    package static func + (fields: LogFields, others: LogFields) -> LogFields {
+        var sum = fields
+        sum.pairs += others.pairs
+        return sum
+    }
+
     /// Adds a field behind the others, unless `value` is nil.
     package mutating func append(_ key: LogKey, _ value: LogValue?) {
         if let value { pairs.append((key, value)) }

@@ -1,0 +1,72 @@
+/// Keeps retries a share of first sends, so that a provider in trouble is not asked more for being in trouble.
+///
+/// Each first send earns a part of a retry; each retry costs one, and gives back two when it is accepted, so that
+/// after an outage retries double with each round trip. Whoever has nothing left may still try once a minute.
+///
+/// At 10 %: 1000 first sends earn 100 retries; 100 retries that all succeed leave 200.
+package struct RetryBudget: Equatable, Sendable {
+    /// Most retries that can be saved up.
+    package static let cap = 1000
+    /// Retries that a lane may begin with: single failures after a start are no storm.
+    package static let start = 10
+    /// How often a retry is allowed whatever the budget says.
+    package static let allowanceInterval = Duration.seconds(60)
+    /// How long a refused retry waits while others are under way and may earn more.
+    package static let refillDelay = Duration.seconds(1)
+
+    private let percent: Int
+    /// In hundredths of a retry; below zero by what was allowed without being earned.
+    private var balance = start * 100
+    private var retriedAt: ContinuousClock.Instant?
+    private var underWay = 0
+
+    /// A budget of so many percent of first sends.
+    package init(percent: Int) {
+        self.percent = percent
+    }
+
+    /// First attempts were sent.
+    package mutating func earned(_ firstSends: Int) {
+        balance = min(Self.cap * 100, balance + firstSends * percent)
+    }
+
+    /// Takes one retry out; false when it has to wait.
+    package mutating func take(at now: ContinuousClock.Instant) -> Bool {
+        guard balance >= 100 || isAllowed(at: now) else { return false }
+        balance -= 100
+        retriedAt = now
+        underWay += 1
+        return true
+    }
+
+    /// What became of a retry that was let out.
+    package enum End: Equatable, Sendable {
+        /// The provider accepted it.
+        case accepted
+        /// It was asked, and was not accepted.
+        case spent
+        /// It was never sent.
+        case unsent
+    }
+
+    /// A retry ended.
+    package mutating func ended(_ end: End) {
+        underWay = max(0, underWay - 1)
+        switch end {
+        case .accepted: balance = min(Self.cap * 100, max(0, balance) + 200)
+        case .spent: break
+        case .unsent: balance = min(Self.cap * 100, balance + 100)
+        }
+    }
+
+    /// How long a refused retry waits.
+    package func wait(at now: ContinuousClock.Instant) -> Duration {
+        guard underWay == 0, let retriedAt else { return Self.refillDelay }
+        return max(Self.refillDelay, now.duration(to: retriedAt + Self.allowanceInterval))
+    }
+
+    private func isAllowed(at now: ContinuousClock.Instant) -> Bool {
+        guard underWay == 0, let retriedAt else { return underWay == 0 }
+        return retriedAt + Self.allowanceInterval <= now
+    }
+}
