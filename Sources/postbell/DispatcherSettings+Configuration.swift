@@ -15,6 +15,11 @@ extension DispatcherSettings {
         dispatch.settleDelay = configuration.dispatch.settleDelay
         dispatch.retry = configuration.dispatch.retry
         dispatch.proofWindow = configuration.apns.proofWindow
+        dispatch.retryBudget = configuration.dispatch.retryBudget
+        dispatch.stormGuard.share = configuration.dispatch.stormShare
+        dispatch.stormGuard.count = configuration.dispatch.stormCount
+        dispatch.stormGuard.window = configuration.dispatch.stormWindow
+        stuckAfter = configuration.dispatch.stuckAfter
         poll = configuration.dispatch.poll
         stopTimeout = configuration.dispatch.stopTimeout
         maxCrashes = configuration.dispatch.maxCrashes

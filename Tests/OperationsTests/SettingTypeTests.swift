@@ -51,6 +51,18 @@ import Testing
         #expect(refusal(type, "2h") == "has an item, number 1, that is too long")
     }
 
+    @Test func percentages() throws {
+        let type = SettingType.percentage(0...100)
+        #expect(try type.parse("0%") == .count(0))
+        #expect(try type.parse(" 100% ") == .count(100))
+        #expect(refusal(type, "10") == "has no percent sign")
+        #expect(refusal(type, "101%") == "is too large")
+        #expect(refusal(type, "-1%") == "is too small")
+        for text in ["%", "x%", "1.5%", "10 %", "10%%"] {
+            #expect(refusal(type, text) == "is not a whole number", "\(text)")
+        }
+    }
+
     @Test func counts() throws {
         let type = SettingType.count(1...5000)
         #expect(try type.parse("1") == .count(1))

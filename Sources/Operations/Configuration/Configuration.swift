@@ -41,6 +41,16 @@ package struct Configuration: Sendable {
         package let retry: RetryPolicy
         /// Lapsed leases after which a row is set aside.
         package let maxCrashes: Int
+        /// Retries as a share of a lane's first sends, in percent.
+        package let retryBudget: Int
+        /// Share of answers against tokens that makes a storm, in percent.
+        package let stormShare: Int
+        /// Number of answers against tokens that makes a storm.
+        package let stormCount: Int
+        /// Time in which answers are counted together.
+        package let stormWindow: Duration
+        /// Age from due of a pending notification that is warned about.
+        package let stuckAfter: Duration
     }
 
     /// Connections to providers.
@@ -154,6 +164,11 @@ extension Configuration.Dispatch {
         stopTimeout = settings.duration(.stopTimeout)
         retry = .list(settings.durations(.retry))
         maxCrashes = settings.count(.maxCrashes)
+        retryBudget = settings.count(.retryBudget)
+        stormShare = settings.count(.stormShare)
+        stormCount = settings.count(.stormCount)
+        stormWindow = settings.duration(.stormWindow)
+        stuckAfter = settings.duration(.stuckAfter)
     }
 }
 

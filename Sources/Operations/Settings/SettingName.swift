@@ -25,6 +25,11 @@ package enum SettingName: String, CaseIterable, Sendable {
     case stopTimeout = "POSTBELL_STOP_TIMEOUT"
     case retry = "POSTBELL_RETRY"
     case maxCrashes = "POSTBELL_MAX_CRASHES"
+    case retryBudget = "POSTBELL_RETRY_BUDGET"
+    case stormShare = "POSTBELL_STORM_SHARE"
+    case stormCount = "POSTBELL_STORM_COUNT"
+    case stormWindow = "POSTBELL_STORM_WINDOW"
+    case stuckAfter = "POSTBELL_STUCK_AFTER"
 
     case concurrency = "POSTBELL_CONCURRENCY"
     case connections = "POSTBELL_CONNECTIONS"

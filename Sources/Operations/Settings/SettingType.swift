@@ -6,6 +6,8 @@ package enum SettingType: Sendable {
     case durations(ClosedRange<Duration>, count: ClosedRange<Int>)
     /// A whole number.
     case count(ClosedRange<Int>)
+    /// A whole number and a percent sign.
+    case percentage(ClosedRange<Int>)
     /// One of a few words.
     case choice([String])
     /// Some of a few words, with commas between them.
@@ -27,6 +29,7 @@ package enum SettingType: Sendable {
         case .duration: "duration"
         case .durations: "list of durations"
         case .count: "count"
+        case .percentage: "percentage"
         case .choice: "choice"
         case .choices: "list"
         case .appleID: "text"
@@ -43,6 +46,7 @@ package enum SettingType: Sendable {
         case .duration(let range): Self.describe(range)
         case .durations(let range, let count): "\(count.lowerBound)–\(count.upperBound) of \(Self.describe(range))"
         case .count(let range): "\(range.lowerBound)–\(range.upperBound)"
+        case .percentage(let range): "\(range.lowerBound)–\(range.upperBound)%"
         case .choice(let words), .choices(let words): words.joined(separator: ", ")
         case .appleID: "10 of A–Z, 0–9"
         case .topics(let most): "1–\(most) bundle ids"
@@ -56,7 +60,7 @@ package enum SettingType: Sendable {
     var isPrivate: Bool {
         switch self {
         case .appleID, .topics, .path, .endpoint, .connectionString: true
-        case .duration, .durations, .count, .choice, .choices: false
+        case .duration, .durations, .count, .percentage, .choice, .choices: false
         }
     }
 
@@ -69,6 +73,8 @@ package enum SettingType: Sendable {
             "write \(count.lowerBound) to \(count.upperBound) durations from \(Self.describe(range, " to "))"
                 + ", with commas between them\(such)"
         case .count(let range): "write a whole number from \(range.lowerBound) to \(range.upperBound)\(such)"
+        case .percentage(let range):
+            "write a whole number from \(range.lowerBound) to \(range.upperBound) and a percent sign\(such)"
         case .choice(let words): "write one of: \(words.joined(separator: ", "))"
         case .choices(let words): "write some of, with commas between them: \(words.joined(separator: ", "))"
         case .appleID: "write the 10 capital letters and digits that Apple's developer pages show"

@@ -4,7 +4,7 @@ package enum SettingValue: Sendable, Equatable {
     case duration(Duration)
     /// Of `SettingType.durations`.
     case durations([Duration])
-    /// Of `SettingType.count`.
+    /// Of `SettingType.count`, and of `SettingType.percentage` in percent.
     case count(Int)
     /// Of `SettingType.choice`, `appleID`, `path` and `connectionString`.
     case text(String)
@@ -34,6 +34,9 @@ extension SettingType {
             return .durations(try Self.durations(text, in: range, count: count))
         case .count(let range):
             return .count(try Self.count(text, in: range))
+        case .percentage(let range):
+            guard text.hasSuffix("%") else { throw ValueFault("has no percent sign") }
+            return .count(try Self.count(String(text.dropLast()), in: range))
         case .choice(let words):
             guard words.contains(text) else { throw Self.unknownWord(text, among: words) }
             return .text(text)

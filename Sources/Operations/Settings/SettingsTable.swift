@@ -116,6 +116,25 @@ package enum SettingsTable {
                 .maxCrashes, .count(1...100), default: "5",
                 "lapsed leases after which a row is set aside as failed",
                 reason: "a row that kills its worker must not do so for ever"),
+            Setting(
+                .retryBudget, .percentage(0...100), default: "10%", "retries as a share of a lane's first sends",
+                reason: "a provider in trouble is not asked more for being in trouble; a refused retry waits"),
+            Setting(
+                .stormShare, .percentage(1...100), default: "20%",
+                "share of a topic's answers against tokens beyond which the topic pauses and clears none",
+                reason: "a wrong environment looks like a registry of dead tokens"),
+            Setting(
+                .stormCount, .count(1...100_000), default: "20",
+                "number of such answers that must be exceeded as well",
+                reason: "a few dead tokens on a quiet topic are no storm"),
+            Setting(
+                .stormWindow, .duration(.seconds(10)...(.hours(24))), default: "5m",
+                "time in which answers are counted together",
+                reason: "long enough to see a fault of all, short enough to forget one that was mended"),
+            Setting(
+                .stuckAfter, .duration(.minutes(1)...(.hours(24))), default: "5m",
+                "age from due of a pending notification that is warned about, and the pause between warnings",
+                reason: "names what waits for a route that nobody serves"),
         ])
 
     private static let connections = SettingGroup(
