@@ -17,6 +17,7 @@ package struct CommandLineTool: Sendable {
         MigrateCommand.description,
         CheckCommand.description,
         StatusCommand.description,
+        ShowCommand.description,
         LedgerCommand.description,
         ConfigCommand.description,
     ]
@@ -91,6 +92,7 @@ package struct CommandLineTool: Sendable {
         case .migrate: MigrateCommand()
         case .check: CheckCommand(providers: providers)
         case .status: StatusCommand()
+        case .show: ShowCommand()
         case .ledger: LedgerCommand()
         case .config: ConfigCommand()
         }

@@ -6,6 +6,8 @@ package enum CommandName: String, CaseIterable, Sendable {
     case migrate
     /// How queue, workers and lanes are.
     case status
+    /// The life of one notification.
+    case show
     /// Attempts, filtered.
     case ledger
     /// Shows the effective configuration.

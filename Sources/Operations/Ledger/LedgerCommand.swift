@@ -92,7 +92,7 @@ struct LedgerPage: Equatable, Sendable {
                     String(TimeText.absolute(entry.instant).dropLast(3)),
                     TimeText.distance(from: entry.instant, to: now),
                     entry.principal ?? "-", entry.kind ?? "-", entry.deviceTitle, entry.outcome, entry.answer,
-                    entry.duration.map(TimeText.length) ?? "-", Self.consequence(entry))
+                    entry.duration.map(TimeText.length) ?? "-", entry.consequence)
             }
             text += table.text(for: terminal)
         }
@@ -113,11 +113,5 @@ struct LedgerPage: Equatable, Sendable {
             notes.append("unknown: \(OutcomeWords.unknown)")
         }
         return notes
-    }
-
-    private static func consequence(_ entry: LedgerEntry) -> String {
-        if entry.isFinal { return entry.isLate ? "final, late" : "final" }
-        guard let retryAt = entry.retryAt else { return entry.isLate ? "late" : "" }
-        return "again from \(TimeText.absolute(retryAt).dropFirst(11).dropLast(3))"
     }
 }

@@ -16,6 +16,8 @@ struct LedgerEntry: Equatable, Sendable {
     var provider: String?
     var environment: String?
     var topic: String?
+    /// The route's number.
+    var routeNumber: Int
     var attempt: Int
     var outcome: String
     /// Whether nothing more happens to this target.
@@ -68,6 +70,7 @@ extension LedgerEntry {
         provider = try row.textOrNil()
         environment = try row.textOrNil()
         topic = try row.textOrNil()
+        routeNumber = try row.int2()
         attempt = try row.int2()
         outcome = try row.text()
         isFinal = try row.bool()
@@ -82,9 +85,21 @@ extension LedgerEntry {
         answeredAt = try row.instantOrNil()
     }
 
+    /// What follows from it, for tables.
+    var consequence: String {
+        if isFinal { return isLate ? "final, late" : "final" }
+        guard let retryAt else { return isLate ? "late" : "" }
+        return "again from \(TimeText.absolute(retryAt).dropFirst(11).dropLast(3))"
+    }
+
     /// All of it, for programs. The names are documented and stay.
-    var json: JSONText {
-        .object([
+    var json: JSONText { .object(fields) }
+
+    /// The same, with whether it decided about its device.
+    func json(decides: Bool) -> JSONText { .object(fields + [("decides", .bool(decides))]) }
+
+    private var fields: [(String, JSONText)] {
+        [
             ("id", .identifier(id)), ("tenant_id", .string(tenant)), ("notification_id", .identifier(notification)),
             ("principal_id", .string(principal)), ("kind", .string(kind)), ("dedupe_key", .string(dedupeKey)),
             ("device_id", .identifier(device)), ("device_name", .string(deviceName)),
@@ -95,6 +110,6 @@ extension LedgerEntry {
             ("provider_id", .string(providerIdentifier)), ("token_fingerprint", .string(fingerprint)),
             ("worker", .string(worker)), ("attempted_at", .instant(attemptedAt)),
             ("answered_at", .instant(answeredAt)), ("took_us", .int(duration.map { Int($0.wholeMicroseconds) })),
-        ])
+        ]
     }
 }

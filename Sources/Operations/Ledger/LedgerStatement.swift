@@ -84,7 +84,7 @@ enum LedgerStatement {
         SELECT
             l.id, l.tenant_id, l.notification_id, o.principal_id, o.kind, o.dedupe_key,
             l.device_id, l.device_name, l.device_kind, l.provider, l.environment, l.topic,
-            l.attempt, l.outcome, l.final, l.late, l.retry_at, l.provider_status,
+            l.route_no, l.attempt, l.outcome, l.final, l.late, l.retry_at, l.provider_status,
             coalesce(l.provider_reason, l.skip_reason) AS reason, l.provider_id, l.token_fingerprint, l.worker,
             l.attempted_at, l.answered_at
         FROM chosen c

@@ -17,7 +17,8 @@ extension StatusReport {
     }
 
     private func line(_ alarm: StatusAlarm, _ terminal: Terminal) -> String {
-        "\(terminal.paint("!", .red)) \(QuotedText.line(alarm.what)); \(alarm.next)\n"
+        let text = terminal.wrapped("! \(QuotedText.line(alarm.what)); \(alarm.next)")
+        return terminal.paint("!", .red) + text.dropFirst() + "\n"
     }
 
     private func queueText(_ terminal: Terminal) -> String {

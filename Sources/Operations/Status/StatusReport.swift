@@ -27,10 +27,7 @@ struct StatusReport: Equatable, Sendable {
                 oldestDueAt: try row.instantOrNil(), overdue: try row.int8(), crashed: try row.int8())
         }
         report.routes = try await session.rows(StatusStatements.routes) { row throws(PostgresError) in
-            RouteStatus(
-                route: try row.text(), provider: try row.text(), environment: try row.textOrNil(),
-                app: try row.text(), workers: try row.int8(), state: try row.state(), lane: try row.textOrNil(),
-                reason: try row.textOrNil(), since: try row.instantOrNil(), until: try row.instantOrNil())
+            try RouteStatus(&row)
         }
         parameters.removeAll()
         parameters.append(recoveryGrace)
@@ -64,6 +61,22 @@ struct StatusReport: Equatable, Sendable {
         }
         return RecentStatus(
             outcomes: outcomes, median: latency.first?.median, percentile99: latency.first?.percentile99)
+    }
+}
+
+extension RouteStatus {
+    /// Reads the columns of `postbell.route_service` from `route` on.
+    init(_ row: inout RowReader) throws(PostgresError) {
+        route = try row.text()
+        provider = try row.text()
+        environment = try row.textOrNil()
+        app = try row.text()
+        workers = try row.int8()
+        state = try row.state()
+        lane = try row.textOrNil()
+        reason = try row.textOrNil()
+        since = try row.instantOrNil()
+        until = try row.instantOrNil()
     }
 }
 

@@ -47,6 +47,23 @@ package struct Terminal: Sendable {
         columns == nil ? text + "\n" : "\u{1B}[H\u{1B}[2J" + text
     }
 
+    /// `text` broken between its words so that it fits the terminal; what goes on is indented.
+    func wrapped(_ text: String) -> String {
+        guard let columns else { return text }
+        var lines = [""]
+        for word in text.split(separator: " ") {
+            let line = lines[lines.count - 1]
+            if line.isEmpty {
+                lines[lines.count - 1] = String(word)
+            } else if line.count + 1 + word.count > columns {
+                lines.append("  \(word)")
+            } else {
+                lines[lines.count - 1] = "\(line) \(word)"
+            }
+        }
+        return lines.joined(separator: "\n")
+    }
+
     /// Why something could not be written, by `errno`; nil while nothing was lost. A reader that has gone away
     /// (`| head`) has lost nothing that it wanted.
     var lostBecause: Int32? { loss.number.withLock { $0 == EPIPE ? nil : $0 } }
