@@ -74,12 +74,11 @@ extension Dispatcher {
 
     private func rest(_ wake: inout WakePlan, after work: WaitingWork) async throws(StoreError) {
         let untilDue = work.shares.map(\.dueAt).filter { $0 > work.now }.min().map { $0 - work.now }
-        switch wake.foundNothing(untilDue: untilDue, jitter: state.draw()) {
+        switch wake.foundNothing(untilDue: untilDue, jitter: state.draw(), now: .now) {
         case .letGo:
             if settings.holdsAwakeKeys { try await store.releaseAwake() }
         case .wait(let duration):
             await claimSignal.wait(until: .now + duration)
-            wake.woken()
         }
     }
 
