@@ -21,6 +21,7 @@ extension Dispatcher {
                 var rows = 0
                 if let claim { rows = try await self.claim(claim.request, lane: claim.lane) }
                 guard let claim, rows > 0 else {
+                    if let request = claim?.request, scan.othersAreLeft(after: request) { continue }
                     // What waits may be locked by somebody, for as long as they please: no reason to ask in a circle.
                     try await rest(&wake, after: work)
                     continue
@@ -49,9 +50,17 @@ extension Dispatcher {
         if let known { return known }
         let routes = state.openRoutes(at: .now)
         if settings.holdsAwakeKeys && isAwake { _ = try await store.holdAwake(routes) }
-        let work = try await store.waitingWork(on: routes)
-        storeAnswered(at: work.now)
-        return work
+        let askedAt = ContinuousClock.now
+        guard scan.untilAllowed(at: askedAt) == nil else { return scan.known(at: state.clock.time(at: askedAt)) }
+        do {
+            let work = try await store.waitingWork(on: routes)
+            scan.ended(work.shares, cost: askedAt.duration(to: .now), at: .now)
+            storeAnswered(at: work.now)
+            return work
+        } catch {
+            scan.ended(nil, cost: askedAt.duration(to: .now), at: .now)
+            throw error
+        }
     }
 
     /// Nothing can be claimed now: no lane is open, none has room, or too much waits to be written.
@@ -74,7 +83,8 @@ extension Dispatcher {
 
     private func rest(_ wake: inout WakePlan, after work: WaitingWork) async throws(StoreError) {
         let untilDue = work.shares.map(\.dueAt).filter { $0 > work.now }.min().map { $0 - work.now }
-        switch wake.foundNothing(untilDue: untilDue, jitter: state.draw(), now: .now) {
+        let untilLook = [untilDue, scan.rest(at: .now)].compactMap { $0 }.min()
+        switch wake.foundNothing(untilDue: untilLook, jitter: state.draw(), now: .now) {
         case .letGo:
             if settings.holdsAwakeKeys { try await store.releaseAwake() }
         case .wait(let duration):

@@ -16,6 +16,8 @@ package actor Dispatcher {
     var lanes: [ProviderLane] = []
     var routes: [RouteNumber: Route] = [:]
     var kinds: [KindNumber: Kind] = [:]
+    /// When the queue may be searched for shares with work, and which are known.
+    var scan = ShareScan()
     /// Rung when a claim may find something: a notification, free slots, an open lane.
     let claimSignal: LoopSignal
     /// Rung when results wait to be written.

@@ -44,7 +44,7 @@ package struct ShareMarks: Equatable, Sendable {
             var entry = entries[key] ?? Entry()
             if credit.mark == .start {
                 entry.mark = .start
-                entry.fullScanAllowedAt = now + min(max(cost * 20, .milliseconds(5)), .seconds(10))
+                entry.fullScanAllowedAt = now + ShareScan.pause(after: cost)
             }
             if let last = last[credit.share] { entry.mark = last }
             entries[key] = entry

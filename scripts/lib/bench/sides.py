@@ -163,6 +163,7 @@ class Real(Side):
 
     cursors = psycopg.RawCursor
     claim_text, settle_text = statement("ClaimStatement"), statement("SettleStatement")
+    search_text = statement("WaitingStatement")
 
     def bytes_since(self):
         return "SELECT pg_current_wal_insert_lsn() - $1"
@@ -197,6 +198,10 @@ class Real(Side):
 
     def position(self, row):
         return row[0]
+
+    def search(self):
+        """Microseconds that one search for shares with work costs."""
+        return self.run(self.search_text, ([self.route], [-1], [-1], [-1], 64))[1]
 
     def queued(self):
         """Rows that wait."""

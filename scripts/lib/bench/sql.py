@@ -94,9 +94,13 @@ def pinned(options, limits, side):
             reader.autocommit = False
             reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             reader.execute("SELECT FROM postbell.outbox LIMIT 1")
-            rounds = [side.round() for _ in range(PINNED_ROWS // 1000)]
-        figures.append([[median([one[part] for one in edge]) for part in (0, 1)]
-                        for edge in (rounds[:EDGE], rounds[-EDGE:])])
+            edges = [[], []]
+            for count in range(PINNED_ROWS // 1000):
+                one = side.round()
+                for edge, counts in zip(edges, (count < EDGE, count >= PINNED_ROWS // 1000 - EDGE)):
+                    if counts:
+                        edge.append([*one[:2], side.search()])
+        figures.append([[median(column) for column in zip(*edge)] for edge in edges])
         progress(f"pinned horizon: {number + 1} of {options.pins}")
     print(f"\nUnder an idle REPEATABLE READ transaction, backend CPU µs/row, median of {options.pins} pins "
           f"of {PINNED_ROWS} settled rows each\n")
@@ -105,6 +109,8 @@ def pinned(options, limits, side):
         ratios = [last[part] / first[part] for first, last in figures]
         rows.append([name, spread([first[part] for first, _ in figures]), spread([last[part] for _, last in figures]),
                      spread(ratios), limits.most(f"{name} under a pinned horizon", median(ratios), 1.3)])
+    rows.append(["search for shares, µs each", *(spread([edge[2] for edge in edges]) for edges in zip(*figures)),
+                 spread([last[2] / first[2] for first, last in figures]), "rationed"])
     table(["statement", "at first", f"after {PINNED_ROWS} settled rows", "last / first", "limit"], rows)
 
 

@@ -1,0 +1,80 @@
+import Testing
+
+@testable import OutboxCore
+
+/// How the search for shares is rationed, and what is claimed meanwhile.
+@Suite struct ShareScanTests {
+    private let start = ContinuousClock.now
+    private let time = Timestamp(microseconds: 1_700_000_000_000_000)
+
+    private func share(_ tenant: Int32, route: RouteNumber = 1, crashClass: CrashClass = .clean) -> WaitingShare {
+        WaitingShare(
+            route: route, crashClass: crashClass, share: Share(urgency: 0, tenant: tenant),
+            dueAt: time + .seconds(60))
+    }
+
+    private func claim(route: RouteNumber) -> ClaimRequest {
+        ClaimRequest(
+            batch: Identifier(high: 1, low: 1), route: route, crashClass: .clean, credits: [], lease: .seconds(30),
+            targetsPerRow: 1)
+    }
+
+    private func tenants(_ scan: ShareScan) -> [Int32] { scan.known(at: time).shares.map(\.share.tenant) }
+
+    @Test func theNextSearchWaitsForTwentyTimesTheCostOfTheLastOne() {
+        var scan = ShareScan()
+        #expect(scan.untilAllowed(at: start) == nil)
+        for (cost, pause) in [
+            (Duration.microseconds(100), Duration.milliseconds(5)), (.milliseconds(40), .milliseconds(800)),
+            (.seconds(3), .seconds(10)),
+        ] {
+            scan.ended([], cost: cost, at: start)
+            #expect(scan.untilAllowed(at: start) == pause)
+            #expect(scan.untilAllowed(at: start + pause) == nil)
+        }
+    }
+
+    @Test func whatHadWorkLatelyIsClaimedFromAsIfItWereDue() {
+        var scan = ShareScan()
+        scan.ended([share(1)], cost: .milliseconds(1), at: start)
+        #expect(scan.known(at: time).shares.map(\.dueAt) == [time])
+        scan.ended([share(2)], cost: .milliseconds(1), at: start)
+        #expect(tenants(scan) == [2, 1], "the last found first; a share is not forgotten when it runs empty")
+    }
+
+    @Test func eachGroupIsTriedOnceBetweenTwoRests() {
+        var scan = ShareScan()
+        scan.ended([share(1), share(2), share(1, route: 2)], cost: .milliseconds(1), at: start)
+        let afterFirst = scan.othersAreLeft(after: claim(route: 1))
+        #expect(afterFirst)
+        #expect(scan.known(at: time).shares.map(\.route) == [2])
+        let afterSecond = scan.othersAreLeft(after: claim(route: 2))
+        #expect(!afterSecond)
+        _ = scan.rest(at: start)
+        #expect(tenants(scan) == [1, 2, 1])
+    }
+
+    @Test func aLookWithoutASearchOwesOne() {
+        var scan = ShareScan()
+        scan.ended([share(1)], cost: .milliseconds(1), at: start)
+        let waits = [0, 8, 30].map { scan.rest(at: start + .milliseconds($0)) }
+        #expect(waits == [nil, .milliseconds(12), .zero], "what came after the search was notified")
+        scan.ended([], cost: .milliseconds(1), at: start + .milliseconds(30))
+        let afterSearch = scan.rest(at: start + .milliseconds(30))
+        #expect(afterSearch == nil)
+    }
+
+    @Test func aSearchThatFailsIsNotRepeatedAtOnceAndForgetsNothing() {
+        var scan = ShareScan()
+        scan.ended([share(1)], cost: .milliseconds(1), at: start)
+        scan.ended(nil, cost: .seconds(10), at: start)
+        #expect(scan.untilAllowed(at: start) == .seconds(10))
+        #expect(tenants(scan) == [1])
+    }
+
+    @Test func noMoreSharesAreRememberedThanTheLimit() {
+        var scan = ShareScan(limit: 2)
+        scan.ended([share(1), share(2), share(3)], cost: .zero, at: start)
+        #expect(tenants(scan) == [1, 2])
+    }
+}
