@@ -41,8 +41,8 @@ package struct ShareScan: Equatable, Sendable {
         untried = recent
     }
 
-    /// The worker rests, and every known share may have rows again when it looks the next time. Answers how long until a
-    /// search that is owed: nil when the last look was one.
+    /// The worker rests, and every known share may have rows again when it looks the next time. Answers how long until
+    /// a search that is owed: nil when the last look was one.
     package mutating func rest(at now: ContinuousClock.Instant) -> Duration? {
         defer {
             untried = recent
