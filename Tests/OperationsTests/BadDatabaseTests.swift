@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized) struct BadDatabaseTests {
     /// What may never be seen, wherever it was put.
     private static let secret = "hush-hush"
-    private static let commands = [["migrate", "--status"], ["ledger"], ["check"], ["dispatch"]]
+    private static let commands = [["migrate", "--status"], ["ledger"], ["status"], ["check"], ["dispatch"]]
 
     /// Parameters of a connection that libpq cannot read or use.
     private static let parameters: [[String: String]] = [
@@ -95,7 +95,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: schemas, [["ledger"], ["check"], ["dispatch"]])
+    @Test(arguments: schemas, [["ledger"], ["status"], ["check"], ["dispatch"]])
     func aSchemaOfAnotherRevisionIsSaid(
         schema: (change: String, status: Int32, complaint: String, remedy: String), command: [String]
     ) async throws {

@@ -129,14 +129,27 @@ import Testing
         #expect(examined.output.contains("warn  credential     P-256 key in "), "\(examined.output)")
     }
 
-    @Test func aFileOfCAsThatDoesNotExistIsOneLine() throws {
+    @Test(arguments: [
+        ("true", "No such file or directory"), ("mkdir ca.pem", "is not a regular file"),
+        ("mkfifo ca.pem", "is not a regular file"), (": >ca.pem", "no certificate or crl found"),
+        ("echo hush-hush >ca.pem", "no certificate or crl found"),
+        ("\(goodKey) && mv apns.p8 ca.pem", "no certificate or crl found"),
+    ])
+    func aFileOfCAsThatCannotBeUsedIsOneLine(commands: String, reason: String) throws {
         let folder = try Folder()
-        try folder.prepare(Self.goodKey)
+        try folder.prepare("\(commands); \(Self.goodKey)")
         var environment = folder.environment(key: folder.key)
-        environment["POSTBELL_CA_FILE"] = "/nowhere/ca.pem"
+        environment["POSTBELL_CA_FILE"] = folder.path + "/ca.pem"
         let result = try Program.run(["dispatch"], environment: environment)
         #expect(result.status == 3)
-        #expect(result.lines.last?.contains("POSTBELL_CA_FILE") == true, "\(result.errors)")
+        let lines = result.lines.filter { !$0.hasPrefix("ts=") }
+        #expect(lines.count == 1, "\(result.errors)")
+        #expect(
+            lines.first?.hasPrefix("postbell: the CA certificates cannot be loaded: \(folder.path)/ca.pem: \(reason)")
+                == true,
+            "\(result.errors)")
+        #expect(lines.first?.contains("; POSTBELL_CA_FILE; ") == true)
+        #expect(!folder.isGivenAway(in: result.errors))
     }
 }
 

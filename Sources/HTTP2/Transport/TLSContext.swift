@@ -31,10 +31,19 @@ final class TLSContext {
         guard refused == 0, SSL_CTX_set_default_verify_paths(context) == 1 else {
             throw HTTP2ConnectionError(.tls, peer: peer, reason: TLSFailure.firstReason() ?? "cannot be set up")
         }
-        if let caFile, SSL_CTX_load_verify_locations(context, caFile, nil) != 1 {
-            let reason = TLSFailure.firstReason() ?? "unreadable"
+        if let caFile, let reason = Self.load(caFile, into: context) {
             throw HTTP2ConnectionError(.caFile, peer: peer, reason: "\(caFile): \(reason)")
         }
+    }
+
+    /// Why the certificates in `file` cannot be trusted too; nil once they are.
+    private static func load(_ file: String, into context: OpaquePointer) -> String? {
+        var status = stat()
+        guard stat(file, &status) == 0 else { return TLSFailure.system(errno) }
+        // OpenSSL would wait for ever for a pipe that nobody writes, and has no words for a directory.
+        guard status.st_mode & S_IFMT == S_IFREG else { return "is not a regular file" }
+        guard SSL_CTX_load_verify_locations(context, file, nil) != 1 else { return nil }
+        return TLSFailure.firstReason() ?? "unreadable"
     }
 
     deinit {
