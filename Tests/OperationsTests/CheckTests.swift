@@ -15,9 +15,16 @@ import Testing
     @Test(arguments: DatabaseServer.allCases)
     func aSoundDatabaseIsOkInEveryLine(server: DatabaseServer) async throws {
         try await TemporaryDatabase.migrated(on: server) { database in
+            try await database.execute(
+                """
+                SELECT postbell.define_kind('note', 'template', content => '{"title": "x"}');
+                SELECT postbell.define_kind('own', 'raw', producers => '{pg_monitor}');
+                """)
             try await database.withWorkerLogin { login in
                 let result = try database.run("check", "--json", settings: "user=\(login)")
                 let report = try CheckOutput(result)
+                #expect(report.findings(.kinds).first?.hasPrefix("enabled: 2; raw,") == true, "\(result.output)")
+                #expect(report.findings(.kinds).first?.hasSuffix(": own") == true)
                 #expect(result.status == 0, "\(result.output)")
                 #expect(report.status == 0)
                 for topic in CheckTopic.allCases where topic != .credential && topic != .endpoint {
@@ -48,6 +55,22 @@ import Testing
             lines.contains { $0.hasPrefix("fail  database       connect failed: ") && $0.contains("can be reached") })
         #expect(lines.last?.contains("; not looked at: ") == true)
         #expect(!result.output.contains(Self.secret))
+    }
+
+    /// With its default in the place of a refused setting, the doctor would look at something that nobody means.
+    @Test(arguments: [
+        ("DATABASE_URL", "not a string", [CheckTopic.database, .schema]),
+        ("APNS_KEY_ID", "short", [.credential, .endpoint]),
+        ("POSTBELL_PROVIDERS", "nobody", [.credential, .endpoint]), ("POSTBELL_CA_FILE", "-----BEGIN X", [.endpoint]),
+        ("POSTBELL_APNS_ENDPOINT", "http://x", [.endpoint]),
+    ])
+    func whatARefusedSettingDecidesIsNotLookedAt(name: String, value: String, unseen: [CheckTopic]) throws {
+        var environment = ["DATABASE_URL": "postgresql://u@127.0.0.1:1/d"]
+        environment[name] = value
+        let result = try Program.run(["check", "--json"], environment: environment)
+        #expect(result.status == 3)
+        let report = try CheckOutput(result)
+        for topic in unseen { #expect(report.unseen.contains(topic.rawValue), "\(topic): \(report.unseen)") }
     }
 
     @Test func withoutTheDatabaseItEndsAsUnreachable() throws {
@@ -214,6 +237,10 @@ import Testing
         let facts = ServerFacts(
             version: version, isInRecovery: false, isReadOnly: false, sessionUser: "u", currentUser: "u")
         #expect(DatabaseExamination.version(facts).status == status)
+    }
+
+    @Test func anEmptyCatalogIsSaid() {
+        #expect(DatabaseExamination.kinds(CatalogSummary(enabled: 0, raw: [])).status == .warning)
     }
 
     @Test func aServerInRecoveryIsNoPrimary() {

@@ -72,6 +72,7 @@ struct DatabaseExamination {
                     .run(on: session, notifyingBy: connection, place: place))
         }
         guard schema.status == .ok, !lacksRights else { return items }
+        items.append(Self.kinds(try await CatalogSummary.read(from: connection)))
         let work = try await RouteWork.read(from: connection)
         return items + RouteExamination(covers: { providers.covers($0, in: configuration) }).judge(work)
     }
@@ -89,6 +90,16 @@ struct DatabaseExamination {
             return .failure(
                 .schema, .refused, "the role may not read the schema's revision; \(place)", next: "mend `rights` first")
         }
+    }
+
+    static func kinds(_ catalog: CatalogSummary) -> CheckItem {
+        guard catalog.enabled > 0 else {
+            return .warning(
+                .kinds, "the catalog has no kind that is enabled: nothing can be enqueued",
+                next: "declare kinds with postbell.define_kind")
+        }
+        let names = catalog.raw.isEmpty ? "none" : catalog.raw.joined(separator: ", ")
+        return .ok(.kinds, "enabled: \(catalog.enabled); raw, whose producers write the push themselves: \(names)")
     }
 
     static func version(_ facts: ServerFacts) -> CheckItem {

@@ -1,0 +1,30 @@
+package import Postgres
+
+/// The catalog of kinds, in numbers and by what has to be known of it.
+package struct CatalogSummary: Sendable, Equatable {
+    /// Kinds that rows can be enqueued for.
+    package let enabled: Int64
+    /// Those of them whose producers write themselves what providers are sent.
+    package let raw: [String]
+
+    /// Reads the current revisions through a session that may read `postbell.kinds`.
+    package static func read(from connection: PostgresConnection) async throws(PostgresError) -> CatalogSummary {
+        let result = try await connection.query(statement)
+        let raw = try result.withArray(0, 1, of: .text) { (reader: inout PostgresArrayReader) throws(PostgresError) in
+            var names: [String] = []
+            for _ in 0..<reader.count { names.append(try reader.nextText() ?? "") }
+            return names
+        }
+        return CatalogSummary(enabled: try result.int8(0, 0), raw: raw)
+    }
+
+    private static let statement = PostgresStatement(
+        "catalog_summary",
+        """
+        SELECT
+            count(*) AS enabled,
+            coalesce(array_agg(k.name ORDER BY k.name) FILTER (WHERE k.presentation = 'raw'), '{}') AS raw
+        FROM postbell.kinds k
+        WHERE k.current AND k.enabled
+        """)
+}
