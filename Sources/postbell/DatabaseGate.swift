@@ -64,9 +64,8 @@ struct DatabaseGate {
         let connection: PostgresConnection
         do throws(PostgresError) {
             connection = try await PostgresConnection.connect(database, on: environment.loop)
-        } catch  where error.kind == .configuration {
-            return .misconfigured(error)
         } catch {
+            if error.kind == .configuration { return .misconfigured(error) }
             return .unreachable(cause: error.message, state: error.sqlState?.code ?? "")
         }
         do throws(MigrationError) {
