@@ -48,6 +48,15 @@ package struct DispatchLog: DispatchObserver {
             [.lease: .text(batch.description), .rows: .int(rows)])
     }
 
+    package func refused(batch: Identifier, rows: Int, because error: StoreError) {
+        log.error(
+            "results cannot be written and are left to their lease; the rows are sent again when it has lapsed",
+            [
+                .lease: .text(batch.description), .rows: .int(rows), .sqlstate: .text(error.sqlState),
+                .cause: .text(error.message),
+            ])
+    }
+
     package func recovered(_ report: RecoveryReport) {
         log.warning(
             "recovered lapsed leases",

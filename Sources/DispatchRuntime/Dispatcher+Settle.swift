@@ -5,8 +5,11 @@ extension Dispatcher {
     func settleResults() async {
         while true {
             let now = ContinuousClock.now
-            let flushes = state.takeFlushes(now: now, force: state.isDraining)
-            for flush in flushes { await write(flush.settlement, slot: flush.slot) }
+            var flushes = takeUnwritten(at: now)
+            flushes += state.takeFlushes(now: now, force: state.isDraining).map {
+                UnwrittenFlush(slot: $0.slot, settlement: $0.settlement)
+            }
+            for flush in flushes { await write(flush) }
             await applyEffects()
             if state.isDraining && (state.isIdle && !isClaiming || hasGivenUp(at: .now)) { break }
             if flushes.isEmpty { await waitForResults() }
@@ -17,7 +20,7 @@ extension Dispatcher {
 
     private func waitForResults() async {
         let now = ContinuousClock.now
-        if let flushAt = state.nextFlushAt {
+        if let flushAt = [state.nextFlushAt, unwritten.map(\.dueAt).min()].compactMap({ $0 }).min() {
             guard flushAt > now else { return }
             await settleSignal.wait(until: flushAt)
         } else {
@@ -40,26 +43,39 @@ extension Dispatcher {
         return now > abortsAt + .seconds(2)
     }
 
-    /// Writes one flush, again and again until the database has it: the statement may be repeated.
-    private func write(_ settlement: Settlement, slot: Int) async {
-        var failures = 0
-        while true {
-            do {
-                let report = try await store.settle(settlement)
-                storeAnswered(at: nil)
-                finish(settlement, slot: slot, report)
+    /// Writes one flush. What fails is kept and repeated later, by itself: it never holds up the flushes of other
+    /// leases.
+    private func write(_ flush: UnwrittenFlush) async {
+        do {
+            let report = try await store.settle(flush.settlement)
+            storeAnswered(at: nil)
+            finish(flush.settlement, slot: flush.slot, report)
+        } catch {
+            if error.kind == .incompatible {
+                // It was carried out, and only its answer cannot be read: a repetition would say no more.
+                observer.storeFailed(error)
+                finish(
+                    flush.settlement, slot: flush.slot, SettleReport(owned: true, ledgerRows: 0, returned: 0))
                 return
-            } catch {
-                await storeFailed(error, attempt: failures)
-                failures += 1
-                if hasGivenUp(at: .now) { return }
             }
+            noteFailure(error, isNews: flush.failures == 0)
+            unwritten.append(flush.failed(at: .now))
         }
+    }
+
+    private func takeUnwritten(at now: ContinuousClock.Instant) -> [UnwrittenFlush] {
+        guard !unwritten.isEmpty else { return [] }
+        let due = unwritten.filter { $0.dueAt <= now }
+        unwritten.removeAll { $0.dueAt <= now }
+        return due
     }
 
     private func finish(_ settlement: Settlement, slot: Int, _ report: SettleReport) {
         if state.settled(slot: slot, report) {
             observer.fenced(batch: settlement.batch, rows: settlement.ledger.count)
+        }
+        if let refusal = report.refusal, !report.refused.isEmpty {
+            observer.refused(batch: settlement.batch, rows: report.refused.count, because: refusal)
         }
         var outcomes: [OutcomeKind: Int] = [:]
         for row in settlement.ledger { outcomes[row.outcome.kind, default: 0] += 1 }
@@ -73,12 +89,27 @@ extension Dispatcher {
     private func applyEffects() async {
         let effects = state.takeEffects(limit: settings.dispatch.settleRows)
         guard !effects.isEmpty else { return }
+        await apply(effects[...])
+    }
+
+    private func apply(_ effects: ArraySlice<DeviceEffect>) async {
         do {
-            let skipped = try await store.apply(effects)
-            laterEffects.append(contentsOf: skipped.map { effects[$0] })
+            let skipped = try await store.apply(Array(effects))
+            laterEffects.append(contentsOf: skipped.map { effects[effects.startIndex + $0] })
         } catch {
-            observer.storeFailed(error)
-            laterEffects.append(contentsOf: effects)
+            guard error.kind == .content else {
+                observer.storeFailed(error)
+                laterEffects.append(contentsOf: effects)
+                return
+            }
+            guard effects.count > 1 else {
+                // Given up: the provider will say the same of this device with its next push.
+                observer.storeFailed(error)
+                return
+            }
+            let middle = effects.startIndex + effects.count / 2
+            await apply(effects[..<middle])
+            await apply(effects[middle...])
         }
     }
 }

@@ -51,13 +51,19 @@ extension Dispatcher {
         // Renewed first, or known to be lost; see `holdsLapsedLease`.
         guard !state.holdsLapsedLease(at: .now) else { return }
         guard try await clockIsSteady() else { return }
+        // Whoever holds a lease that lapsed while the database was away comes back as we do, and settles what it has.
+        guard let connected = await store.connectedSince(), connected + holdersReturn <= .now else { return }
         let report = try await store.recover(
-            healthySince: healthySince, limit: 10, maxCrashes: settings.maxCrashes)
+            healthySince: max(steadySince, state.clock.time(at: connected)), limit: 10, maxCrashes: settings.maxCrashes)
         guard report.leases > 0 else { return }
         observer.recovered(report)
         state.recovered()
         claimSignal.ring()
     }
+
+    /// How long after our own return to the database lapsed leases are left to those who hold them: a session is made
+    /// again within ten seconds of a database that is back, and no lease is worth waiting for longer than its length.
+    private var holdersReturn: Duration { min(settings.dispatch.lease, .seconds(10)) }
 
     /// Whether the database's clock has not been set within the length of a lease: by a clock that was, leases lapse
     /// whose workers are well. What lapses because of it counts as nobody's crash.
@@ -66,7 +72,7 @@ extension Dispatcher {
         let time = try await store.waitingWork(on: []).now
         let now = ContinuousClock.now
         if clockWatch.heard(time, askedAt: askedAt, answeredAt: now, lease: settings.dispatch.lease) {
-            healthySince = time + settings.dispatch.lease
+            steadySince = time + settings.dispatch.lease
             observer.databaseClockStepped()
         }
         return clockWatch.mayRecover(at: now)

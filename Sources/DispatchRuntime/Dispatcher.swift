@@ -30,8 +30,10 @@ package actor Dispatcher {
     var lostClaims: [Identifier] = []
     /// Device effects whose device was locked by somebody: tried again by the upkeep.
     var laterEffects: [DeviceEffect] = []
-    /// Since when the database has answered without a break, on its own clock.
-    var healthySince: Timestamp
+    /// Flushes that the database has not taken yet.
+    var unwritten: [UnwrittenFlush] = []
+    /// Since when the database's clock was not set, on that clock.
+    var steadySince: Timestamp
     /// Watches the database's clock, by which leases lapse.
     var clockWatch = ClockWatch()
     /// When the registry was last told how the lanes stand.
@@ -63,7 +65,7 @@ package actor Dispatcher {
         self.observer = observer
         self.settings = settings
         configurations = lanes
-        healthySince = now
+        steadySince = now
         state = DispatchState(
             settings: settings.dispatch, lanes: lanes.map(\.description),
             clock: DatabaseClock(reading: now, at: .now), seed: seed)
@@ -127,11 +129,16 @@ package actor Dispatcher {
 
     /// A statement failed: says so once per outage and waits before the caller repeats it.
     func storeFailed(_ error: StoreError, attempt: Int) async {
-        if error.kind == .connection { storeIsDown = true }
-        if attempt == 0 { observer.storeFailed(error) }
+        noteFailure(error, isNews: attempt == 0)
         let wait = Duration.milliseconds(min(2000, 50 << min(attempt, 6)))
         // Two seconds at most, so that a stop is not held up for longer.
         try? await loop.sleep(for: wait)
+    }
+
+    /// Says what failed, once per statement and once per outage.
+    func noteFailure(_ error: StoreError, isNews: Bool) {
+        if isNews && !(error.kind == .connection && storeIsDown) { observer.storeFailed(error) }
+        if error.kind == .connection { storeIsDown = true }
     }
 
     /// A statement was answered; `time` is the database's time in it, where it told.
@@ -139,7 +146,6 @@ package actor Dispatcher {
         if let time { state.heard(time, at: .now) }
         guard storeIsDown else { return }
         storeIsDown = false
-        healthySince = state.clock.time(at: .now)
         observer.storeRecovered()
     }
 

@@ -93,6 +93,12 @@ package actor PostgresOutboxStore: OutboxStore {
         try await ask(results, WorkerStatement.end(owner: owner)) { _ in }
     }
 
+    /// Since when both sessions stand; nil while one of them is down.
+    package func connectedSince() async -> ContinuousClock.Instant? {
+        guard let first = await claims.healthySince, let second = await results.healthySince else { return nil }
+        return max(first, second)
+    }
+
     // MARK: Claiming
 
     package func waitingWork(on routes: [RouteNumber]) async throws(StoreError) -> WaitingWork {
@@ -143,38 +149,67 @@ package actor PostgresOutboxStore: OutboxStore {
     // MARK: Settling
 
     package func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport {
+        let refusal: StoreError
         do {
-            return try await write(settlement, settlement.ledger[...], moves: true)
+            return try await write(settlement)
         } catch {
-            guard error.kind == .refused, !settlement.ledger.isEmpty else { throw error }
+            guard error.kind == .content else { throw error }
+            refusal = error
         }
-        // Something in the ledger rows is refused: they go first, narrowed down by halves, and then what moves.
-        let written = try await writeByHalves(settlement, settlement.ledger[...])
-        let moved = try await write(settlement, [], moves: true)
-        return SettleReport(owned: moved.owned, ledgerRows: written, returned: moved.returned)
+        // Narrowed down by halves: the ledger rows first, then what moves without what could not be written.
+        var refused: Set<Int16> = []
+        let written = try await writeLedger(settlement.ledger[...], of: settlement, &refused)
+        let movable = settlement.leaving.filter { !refused.contains($0) }
+        let moved = try await move(movable[...], of: settlement, &refused)
+        return SettleReport(
+            owned: moved.owned, ledgerRows: written, returned: moved.returned,
+            refused: refused, refusal: refused.isEmpty ? nil : refusal)
     }
 
-    private func writeByHalves(
-        _ settlement: Settlement, _ ledger: ArraySlice<LedgerRow>
+    /// Writes ledger rows and nothing else; answers how many were new. Positions whose row is refused go to `refused`.
+    private func writeLedger(
+        _ ledger: ArraySlice<LedgerRow>, of settlement: Settlement, _ refused: inout Set<Int16>
     ) async throws(StoreError) -> Int {
         do {
-            return try await write(settlement, ledger, moves: false).ledgerRows
+            return try await write(settlement.part(ledger: ledger, leaving: [])).ledgerRows
         } catch {
-            guard error.kind == .refused else { throw error }
+            guard error.kind == .content else { throw error }
             if ledger.count == 1, let row = ledger.first {
+                guard row != row.withoutTexts else {
+                    refused.insert(row.position)
+                    return 0
+                }
                 // The outcome stands; what the provider said about it could not be stored.
-                return try await write(settlement, [row.withoutTexts], moves: false).ledgerRows
+                return try await writeLedger([row.withoutTexts], of: settlement, &refused)
             }
         }
         let middle = ledger.startIndex + ledger.count / 2
-        let first = try await writeByHalves(settlement, ledger[..<middle])
-        return first + (try await writeByHalves(settlement, ledger[middle...]))
+        let first = try await writeLedger(ledger[..<middle], of: settlement, &refused)
+        return first + (try await writeLedger(ledger[middle...], of: settlement, &refused))
     }
 
-    private func write(
-        _ settlement: Settlement, _ ledger: ArraySlice<LedgerRow>, moves: Bool
+    /// Lets positions leave, whose ledger rows are written. Those that are refused go to `refused`.
+    private func move(
+        _ leaving: ArraySlice<Int16>, of settlement: Settlement, _ refused: inout Set<Int16>
     ) async throws(StoreError) -> SettleReport {
-        let parameters = settling.encode(settlement, ledger: ledger, moves: moves, owner: owner, worker: worker)
+        do {
+            return try await write(settlement.part(ledger: [], leaving: leaving))
+        } catch {
+            guard error.kind == .content, !leaving.isEmpty else { throw error }
+            if leaving.count == 1 {
+                refused.formUnion(leaving)
+                return SettleReport(owned: true, ledgerRows: 0, returned: 0)
+            }
+        }
+        let middle = leaving.startIndex + leaving.count / 2
+        let first = try await move(leaving[..<middle], of: settlement, &refused)
+        let second = try await move(leaving[middle...], of: settlement, &refused)
+        return SettleReport(
+            owned: first.owned && second.owned, ledgerRows: 0, returned: first.returned + second.returned)
+    }
+
+    private func write(_ settlement: Settlement) async throws(StoreError) -> SettleReport {
+        let parameters = settling.encode(settlement, owner: owner, worker: worker)
         let command = PostgresCommand(SettleStatement.statement, parameters)
         return try await ask(results, command, SettleStatement.report)
     }

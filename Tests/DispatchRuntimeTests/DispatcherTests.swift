@@ -26,6 +26,7 @@ import Testing
         func claimed(batch: Identifier, route: RouteNumber, rows: Int, targets: Int) {}
         func settled(batch: Identifier, outcomes: [OutcomeKind: Int], returned: Int, ended: Int) {}
         func fenced(batch: Identifier, rows: Int) {}
+        func refused(batch: Identifier, rows: Int, because error: StoreError) {}
         func recovered(_ report: RecoveryReport) {}
         func laneDown(_ lane: String, reason: String, until: Duration?) {}
         func connectionReplaced(_ lane: String, reason: String) {}
@@ -42,12 +43,16 @@ import Testing
         func stopped(released: Int) {}
     }
 
-    private func dispatcher(on loop: EventLoop, over store: ScriptedStore) -> Dispatcher {
+    private func dispatcher(
+        on loop: EventLoop, over store: ScriptedStore, lease: Duration = .seconds(30)
+    ) -> Dispatcher {
+        var settings = DispatcherSettings()
+        settings.dispatch.lease = lease
         let lane = LaneConfiguration(
             description: LaneDescription(name: "apns/sandbox/default", pause: .seconds(2400)), serves: { _ in true },
             transport: HTTP2ClientConfiguration(host: "127.0.0.1", port: 1), provider: { SilentProvider() })
         return Dispatcher(
-            on: loop, store: store, observer: SilentObserver(), settings: DispatcherSettings(), lanes: [lane],
+            on: loop, store: store, observer: SilentObserver(), settings: settings, lanes: [lane],
             now: ScriptedStore.now, seed: 1)
     }
 
@@ -74,6 +79,39 @@ import Testing
         let run = Task(executorPreference: loop) { await dispatcher.run() }
         // It lets go of its keys on the way to sleep; before, it would ask for the row again and again.
         await store.waitForReleaseOfKeys()
+        await dispatcher.stop()
+        await run.value
+        loop.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [StoreError.Kind.refused, .transient, .connection])
+    func aFlushThatFailsHoldsUpNoOther(kind: StoreError.Kind) async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let refusal = StoreError(kind: kind, operation: "settle", message: "refused by the script")
+        let store = ScriptedStore(row: true, refusal: refusal)
+        let dispatcher = dispatcher(on: loop, over: store)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        for _ in 0..<2 {
+            await store.waitForClaim()
+            await store.answerClaim()
+        }
+        await store.waitForSettle()
+        await dispatcher.stop()
+        await store.answerClaim()
+        await run.value
+        let settled = await store.settlements.map(\.batch)
+        #expect(settled.count == Set(settled).count && settled.count >= 2, "the first one came through as well")
+        loop.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func holdersOfLeasesMayReturnBeforeTheyAreRecovered() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: false)
+        let lease = Duration.milliseconds(700)
+        let dispatcher = dispatcher(on: loop, over: store, lease: lease)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForRecovery()
+        #expect(store.connected.duration(to: .now) >= lease)
         await dispatcher.stop()
         await run.value
         loop.stop()

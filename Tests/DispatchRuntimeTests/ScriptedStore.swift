@@ -6,15 +6,27 @@ actor ScriptedStore: OutboxStore {
     static let now = Timestamp(microseconds: 1_700_000_000_000_000)
 
     private(set) var settlements: [Settlement] = []
+    /// Since when its sessions stand.
+    let connected = ContinuousClock.now
     private let row: Bool
     private let claimAsked = Turnstile(0)
     private let claimMayAnswer = Turnstile(0)
     private let keysReleased = Turnstile(0)
 
+    /// What the first lease's flushes are refused with until another one's was written.
+    private let refusal: StoreError?
+    private var refused: Identifier?
+    private let settled = Turnstile(0)
+    private let recoveryAsked = Turnstile(0)
+
     /// `row`: whether a claim gets the row, or finds it locked.
-    init(row: Bool) {
+    init(row: Bool, refusal: StoreError? = nil) {
         self.row = row
+        self.refusal = refusal
     }
+
+    func waitForSettle() async { await settled.enter() }
+    func waitForRecovery() async { await recoveryAsked.enter() }
 
     func waitForClaim() async { await claimAsked.enter() }
     func answerClaim() async { await claimMayAnswer.leave() }
@@ -30,11 +42,14 @@ actor ScriptedStore: OutboxStore {
 
     func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp { Self.now }
 
+    func connectedSince() -> ContinuousClock.Instant? { connected }
+
     func unregister() async throws(StoreError) {}
 
     func waitingWork(on routes: [RouteNumber]) async throws(StoreError) -> WaitingWork {
         let due = WaitingShare(route: 1, crashClass: .clean, share: Share(urgency: 0, tenant: 1), dueAt: Self.now)
-        return WaitingWork(now: Self.now, shares: routes.isEmpty ? [] : [due])
+        // Its clock goes with ours: one that stands still looks as if it was set.
+        return WaitingWork(now: Self.now + connected.duration(to: .now), shares: routes.isEmpty ? [] : [due])
     }
 
     func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch? {
@@ -54,7 +69,12 @@ actor ScriptedStore: OutboxStore {
     }
 
     func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport {
+        if settlements.isEmpty, let refusal {
+            refused = refused ?? settlement.batch
+            if settlement.batch == refused { throw refusal }
+        }
         settlements.append(settlement)
+        await settled.leave()
         return SettleReport(
             owned: true, ledgerRows: settlement.ledger.count, returned: settlement.returns.count)
     }
@@ -66,7 +86,8 @@ actor ScriptedStore: OutboxStore {
     func recover(
         healthySince: Timestamp, limit: Int, maxCrashes: Int
     ) async throws(StoreError) -> RecoveryReport {
-        RecoveryReport(leases: 0, rows: 0, unknowns: 0, setAside: 0)
+        await recoveryAsked.leave()
+        return RecoveryReport(leases: 0, rows: 0, unknowns: 0, setAside: 0)
     }
 
     func recheck(

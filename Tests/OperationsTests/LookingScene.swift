@@ -156,7 +156,8 @@ struct LookingScene {
                     LedgerRow(
                         identifier: .timeOrdered(at: batch.claimedAt, using: &random),
                         notification: dispatch.notification, tenant: dispatch.share.tenant, device: target.device,
-                        tokenSequence: target.tokenSequence, attempt: dispatch.attempt, outcome: outcome,
+                        tokenSequence: target.tokenSequence, attempt: dispatch.attempt, position: position,
+                        outcome: outcome,
                         isFinal: again == nil, retryAfter: again, attemptedAt: batch.claimedAt,
                         answeredAt: outcome.kind == .unknown ? nil : batch.claimedAt + .milliseconds(42)))
             }

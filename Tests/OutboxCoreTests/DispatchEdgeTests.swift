@@ -19,6 +19,58 @@ import Testing
         #expect(try scene.flush(at: 1).leaving == [1])
     }
 
+    @Test func aLateAnswerTouchesNeitherDeviceNorLane() throws {
+        var scene = DispatchScene()
+        scene.claim(scene.single(2))
+        #expect(scene.sent() == [0, 1])
+        // The lease has run out by our own clock, as after a long halt; others may have it.
+        scene.end(0, .outcome(Outcome(.unregistered, status: 410, proof: .proven)), at: 31)
+        scene.end(
+            1, .outcome(Outcome(.misconfigured, scope: .lane, status: 403, reason: "InvalidProviderToken")), at: 31)
+        let alarms = scene.state.takeAlarms()
+        #expect(alarms.isEmpty)
+        #expect(scene.state.lanes[0].isOpen(at: scene.at(31)))
+        _ = try scene.flush(at: 31)
+        let isNews = scene.settle(owned: false, ledgerRows: 2, returned: 0)
+        #expect(isNews)
+        #expect(scene.state.takeEffects(limit: 10).isEmpty)
+        #expect(scene.state.isIdle)
+    }
+
+    @Test func anAnswerAfterALapseThatNobodySawStillReachesTheDevice() throws {
+        var scene = DispatchScene()
+        scene.claim(scene.single(1))
+        _ = scene.sent()
+        scene.end(0, .outcome(Outcome(.unregistered, status: 410, proof: .proven)), at: 31)
+        _ = try scene.flush(at: 31)
+        _ = scene.settle(owned: true, ledgerRows: 1, returned: 0)
+        #expect(scene.state.takeEffects(limit: 10).map(\.change) == [.tokenInvalid])
+    }
+
+    @Test func pastTheBoundOfResultsNothingIsClaimed() throws {
+        var scene = DispatchScene { $0.unsettledLimit = 3 }
+        let share = WaitingShare(
+            route: 1, crashClass: .clean, share: Share(urgency: 0, tenant: 1), dueAt: DispatchScene.start)
+        let work = WaitingWork(now: DispatchScene.start, shares: [share])
+        scene.claim(scene.single(3))
+        _ = scene.sent()
+        scene.end(0, Self.delivered)
+        scene.end(1, Self.delivered)
+        #expect(scene.state.wantsWork(at: scene.at(0)))
+        // Also what goes back without a ledger row has to be written first.
+        scene.end(2, .fault(.notSent(reason: "no_route")))
+        #expect(!scene.state.wantsWork(at: scene.at(0)))
+        #expect(scene.state.openRoutes(at: scene.at(0)).isEmpty)
+        let refused = scene.state.planClaim(work, now: scene.at(0))
+        #expect(refused == nil)
+        _ = try scene.flush()
+        #expect(!scene.state.wantsWork(at: scene.at(0)), "being written is not written")
+        _ = scene.settle(owned: true, ledgerRows: 2, returned: 1)
+        #expect(scene.state.wantsWork(at: scene.at(0)))
+        let allowed = scene.state.planClaim(work, now: scene.at(0))
+        #expect(allowed != nil)
+    }
+
     @Test func whatIsClaimedWhileStoppingGoesBackUnsent() throws {
         var scene = DispatchScene()
         #expect(scene.state.drain(at: scene.at(0)) == 0)

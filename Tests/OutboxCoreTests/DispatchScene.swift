@@ -1,5 +1,6 @@
-import OutboxCore
 import Testing
+
+@testable import OutboxCore
 
 /// A decision machine with one lane, and short ways to feed it.
 struct DispatchScene {
@@ -88,6 +89,15 @@ struct DispatchScene {
     mutating func flush(at seconds: Double = 0, force: Bool = true) throws -> Settlement {
         let flushes = state.takeFlushes(now: at(seconds), force: force)
         return try #require(flushes.first).settlement
+    }
+
+    /// What all answers so far do to devices, once they are written.
+    mutating func effects(at seconds: Double = 0) -> [DeviceEffect] {
+        _ = state.takeFlushes(now: at(seconds), force: true)
+        for slot in state.batches.indices where state.batches[slot]?.writing != nil {
+            _ = state.settled(slot: slot, SettleReport(owned: true, ledgerRows: 1, returned: 0))
+        }
+        return state.takeEffects(limit: .max)
     }
 
     /// Slot 0's flush is written; whether it is news that its lease is lost.

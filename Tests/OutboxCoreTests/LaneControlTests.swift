@@ -42,7 +42,8 @@ import Testing
         #expect(pauses(scene.state.takeAlarms()) == [1])
         #expect(scene.state.openRoutes(at: scene.at(1)) == [2], "the other topic goes on")
         #expect(scene.state.openRoutes(at: scene.at(2401)) == [1, 2])
-        #expect(scene.state.takeEffects(limit: 10).isEmpty)
+        let effects = scene.effects()
+        #expect(effects.isEmpty)
     }
 
     @Test func afterAPauseOneRowIsClaimedAndSentAsAProbe() throws {
@@ -109,7 +110,8 @@ import Testing
         let flush = try scene.flush()
         #expect(flush.returns.count == 2, "they are held, not failed")
         #expect(flush.returns.allSatisfy { $0.delay >= .seconds(2400) })
-        #expect(scene.state.takeEffects(limit: 10).isEmpty, "and nobody's token is cleared")
+        let effects = scene.effects()
+        #expect(effects.isEmpty, "and nobody's token is cleared")
     }
 
     @Test(arguments: [1, 3, 10_000])
@@ -119,17 +121,18 @@ import Testing
         let alarms = scene.state.takeAlarms()
         #expect(alarms.first == .held(lane: 0, route: 1, status: 400, reason: "BadDeviceToken"))
         #expect(alarms.count == (devices > 20 ? 2 : 1), "more than 20 are a storm, which pauses the topic")
-        #expect(scene.state.takeEffects(limit: .max).isEmpty)
         let flush = try scene.flush()
         #expect(flush.returns.count == devices)
         #expect(flush.ends.isEmpty)
+        let effects = scene.effects()
+        #expect(effects.isEmpty)
     }
 
     @Test func inAProvenLaneTheFirstDeadTokensAreClearedAndAStormIsNot() throws {
         var scene = scene(500)
         for target in 0..<50 { scene.end(target, Self.delivered) }
         for target in 50..<500 { scene.end(target, Self.badToken) }
-        let cleared = scene.state.takeEffects(limit: .max).filter { $0.change == .tokenInvalid }.count
+        let cleared = scene.effects().filter { $0.change == .tokenInvalid }.count
         #expect(cleared == 20, "the 21st of 71 answers is one too many")
         #expect(pauses(scene.state.takeAlarms()) == [1])
         #expect(scene.state.openRoutes(at: scene.at(1)) == [2])
@@ -138,7 +141,7 @@ import Testing
     @Test func fewDeadTokensAmongManyGoodOnesAreAllCleared() {
         var scene = scene(1000)
         for target in 0..<1000 { scene.end(target, target % 10 == 9 ? Self.badToken : Self.delivered) }
-        let cleared = scene.state.takeEffects(limit: .max).filter { $0.change == .tokenInvalid }.count
+        let cleared = scene.effects().filter { $0.change == .tokenInvalid }.count
         #expect(cleared == 100)
         #expect(scene.state.takeAlarms().isEmpty)
     }
@@ -148,7 +151,8 @@ import Testing
         scene.end(0, Self.delivered)
         scene.state.credentialWasRead(lane: 0, isAnother: true, now: scene.at(1))
         scene.end(1, Self.badToken, at: 2)
-        #expect(scene.state.takeEffects(limit: 10).allSatisfy { $0.change != .tokenInvalid })
+        let effects = scene.effects(at: 2)
+        #expect(effects.allSatisfy { $0.change != .tokenInvalid })
     }
 
     @Test func whatIsPausedIsTriedAtOnceWhenTheCredentialWasRead() {
@@ -182,9 +186,10 @@ import Testing
         var scene = scene(100)
         for target in 0..<50 { scene.end(target, Self.delivered) }
         for target in 50..<55 { scene.end(target, Self.unavailable) }
-        #expect(scene.state.takeEffects(limit: .max).filter { $0.change == .failed }.count == 5)
+        let early = scene.effects().filter { $0.change == .failed }.count
+        #expect(early == 5)
         for target in 55..<100 { scene.end(target, Self.unavailable) }
-        let late = scene.state.takeEffects(limit: .max).filter { $0.change == .failed }.count
+        let late = scene.effects().filter { $0.change == .failed }.count
         #expect(late < 10, "from a fifth of all answers on it is the provider")
     }
 

@@ -142,7 +142,8 @@ struct SettleTests {
                 flush.ledger[index] = LedgerRow(
                     identifier: .timeOrdered(at: instant, using: &random), notification: row.notification,
                     tenant: row.tenant, device: row.device, tokenSequence: row.tokenSequence, attempt: row.attempt,
-                    outcome: row.outcome, isFinal: true, retryAfter: nil, attemptedAt: instant, answeredAt: nil)
+                    position: row.position, outcome: row.outcome, isFinal: true, retryAfter: nil, attemptedAt: instant,
+                    answeredAt: nil)
             }
             #expect(try await worker.settle(flush).ledgerRows == 2)
             #expect(try await worker.settle(flush).ledgerRows == 0)

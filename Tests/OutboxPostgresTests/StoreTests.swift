@@ -165,6 +165,44 @@ struct StoreTests {
     }
 
     @Test(arguments: DatabaseServer.allCases)
+    func `A value that is refused holds its own position alone`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.device()
+            try await outbox.enqueue("a", "b", "c", "d", "e")
+            let work = try await store.waitingWork(on: [1])
+            let batch = try #require(try await store.claim(Self.request(work.shares)))
+            var flush = batch.flush(1, 2, 3, 4)
+            let never = Timestamp(microseconds: -300_000_000_000_000_000)
+            let row = flush.ledger[1]
+            flush.ledger[1] = LedgerRow(
+                identifier: row.identifier, notification: row.notification, tenant: row.tenant, device: row.device,
+                tokenSequence: row.tokenSequence, attempt: row.attempt, position: row.position,
+                outcome: row.outcome, isFinal: true, retryAfter: nil, attemptedAt: never, answeredAt: nil)
+            flush.returns = [.back(3), .back(4)]
+            try await outbox.run(
+                """
+                CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+                    $$ BEGIN RAISE 'not this one'; END $$;
+                CREATE TRIGGER refuse BEFORE INSERT ON postbell.queue FOR EACH ROW
+                    WHEN (NEW.notification_id = '\(batch.dispatches[2].notification)') EXECUTE FUNCTION public.refuse()
+                """)
+            let report = try await store.settle(flush)
+            #expect(report.refused == [2, 3])
+            #expect(report.refusal != nil)
+            #expect(report.owned && report.ledgerRows == 3 && report.returned == 1)
+            let open = "SELECT open FROM postbell.leases"
+            #expect(try await outbox.texts(open) == ["01101"], "1 is settled, 4 is back, 5 was not touched")
+            #expect(try await store.settle(flush).ledgerRows == 0, "and may be repeated")
+            #expect(try await outbox.texts(open) == ["01101"])
+            // A right that is missing is no value's fault: the whole flush is repeated, once it is back.
+            try await outbox.run("REVOKE INSERT ON postbell.deliveries FROM postbell_dispatcher")
+            await #expect(throws: StoreError.self) { try await store.settle(batch.flush(5)) }
+            try await outbox.run("GRANT INSERT ON postbell.deliveries TO postbell_dispatcher")
+            #expect(try await store.settle(batch.flush(5)).refused.isEmpty)
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
     func `Awake keys are held once and let go`(server: DatabaseServer) async throws {
         try await Self.with(server) { outbox, store in
             let held =

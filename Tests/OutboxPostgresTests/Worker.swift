@@ -45,8 +45,7 @@ struct Worker {
 
     func settle(_ settlement: Settlement) async throws -> SettleReport {
         var parameters = SettleParameters()
-        let values = parameters.encode(
-            settlement, ledger: settlement.ledger[...], moves: true, owner: owner, worker: 0)
+        let values = parameters.encode(settlement, owner: owner, worker: 0)
         return try SettleStatement.report(await query(PostgresCommand(SettleStatement.statement, values)))
     }
 
@@ -113,11 +112,12 @@ extension ClaimedBatch {
         _ dispatch: ClaimedDispatch, _ target: ClaimedTarget, outcome: Outcome, final: Bool, retryAfter: Duration? = nil
     ) -> LedgerRow {
         var random = SystemRandomNumberGenerator()
+        let position = (dispatches.firstIndex { $0.notification == dispatch.notification } ?? 0) + 1
         return LedgerRow(
             identifier: .timeOrdered(at: claimedAt, using: &random), notification: dispatch.notification,
             tenant: dispatch.share.tenant, device: target.device, tokenSequence: target.tokenSequence,
-            attempt: dispatch.attempt, outcome: outcome, isFinal: final, retryAfter: retryAfter,
-            attemptedAt: claimedAt, answeredAt: claimedAt + .milliseconds(3))
+            attempt: dispatch.attempt, position: Int16(position), outcome: outcome, isFinal: final,
+            retryAfter: retryAfter, attemptedAt: claimedAt, answeredAt: claimedAt + .milliseconds(3))
     }
 
     /// An effect on the first target of the first row.

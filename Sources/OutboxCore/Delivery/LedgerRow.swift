@@ -12,6 +12,8 @@ package struct LedgerRow: Equatable, Sendable {
     package let tokenSequence: Int32
     /// The attempt's number, of the dispatch.
     package let attempt: Int16
+    /// Its position in the lease, from 1. Not stored: it says what cannot leave while this row is not written.
+    package let position: Int16
     /// What it came to; `kind`, status, reason and the provider's name for it are stored.
     package let outcome: Outcome
     /// Whether nothing more happens to this target of this notification.
@@ -26,8 +28,8 @@ package struct LedgerRow: Equatable, Sendable {
     /// A row to be written.
     package init(
         identifier: Identifier, notification: Identifier, tenant: Int32, device: Int64, tokenSequence: Int32,
-        attempt: Int16, outcome: Outcome, isFinal: Bool, retryAfter: Duration?, attemptedAt: Timestamp,
-        answeredAt: Timestamp?
+        attempt: Int16, position: Int16, outcome: Outcome, isFinal: Bool, retryAfter: Duration?,
+        attemptedAt: Timestamp, answeredAt: Timestamp?
     ) {
         self.identifier = identifier
         self.notification = notification
@@ -35,6 +37,7 @@ package struct LedgerRow: Equatable, Sendable {
         self.device = device
         self.tokenSequence = tokenSequence
         self.attempt = attempt
+        self.position = position
         self.outcome = outcome
         self.isFinal = isFinal
         self.retryAfter = retryAfter
@@ -48,7 +51,7 @@ extension LedgerRow {
     package var withoutTexts: LedgerRow {
         LedgerRow(
             identifier: identifier, notification: notification, tenant: tenant, device: device,
-            tokenSequence: tokenSequence, attempt: attempt,
+            tokenSequence: tokenSequence, attempt: attempt, position: position,
             outcome: Outcome(outcome.kind, scope: outcome.scope, status: outcome.status), isFinal: isFinal,
             retryAfter: retryAfter, attemptedAt: attemptedAt, answeredAt: answeredAt)
     }

@@ -6,12 +6,21 @@ package struct SettleReport: Equatable, Sendable {
     package let ledgerRows: Int
     /// Rows that went back to the queue.
     package let returned: Int
+    /// Positions of which something is a value that the database does not take: they stay on the lease, and whoever
+    /// recovers it tries again.
+    package let refused: Set<Int16>
+    /// What the database said of the flush as a whole; nil where nothing was refused for good.
+    package let refusal: StoreError?
 
     /// A settle's answer.
-    package init(owned: Bool, ledgerRows: Int, returned: Int) {
+    package init(
+        owned: Bool, ledgerRows: Int, returned: Int, refused: Set<Int16> = [], refusal: StoreError? = nil
+    ) {
         self.owned = owned
         self.ledgerRows = ledgerRows
         self.returned = returned
+        self.refused = refused
+        self.refusal = refusal
     }
 
     /// The lease is gone and these results are news: they stand on the ledger as `late` and changed nothing else.

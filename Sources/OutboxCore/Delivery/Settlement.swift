@@ -22,6 +22,20 @@ package struct Settlement: Equatable, Sendable {
         self.positions = positions
     }
 
+    /// The same flush with these ledger rows alone, and of the positions that leave only these.
+    package func part(ledger: ArraySlice<LedgerRow>, leaving: ArraySlice<Int16>) -> Settlement {
+        var part = Settlement(batch: batch, route: route, positions: positions)
+        let positions = Set(leaving)
+        part.leaving = Array(leaving)
+        part.ledger = Array(ledger)
+        part.returns = returns.filter { positions.contains($0.position) }
+        part.ends = ends.filter { positions.contains($0.position) }
+        return part
+    }
+
+    /// How many results it holds.
+    var size: Int { max(ledger.count, leaving.count) }
+
     /// Whether there is nothing to write.
     package var isEmpty: Bool { leaving.isEmpty && ledger.isEmpty }
 }

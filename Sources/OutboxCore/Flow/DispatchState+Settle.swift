@@ -12,15 +12,18 @@ extension DispatchState {
                 attempt.tag, claimed: claimed, outcome: outcome, disposition: judgement.disposition,
                 attemptedAt: attempt.attemptedAt, answeredAt: attempt.answeredAt)
         }
-        batches[attempt.tag.slot]?.account(target: attempt.tag.target, judgement.disposition, row: row, at: now)
-        if case .outcome(let outcome) = attempt.result { learn(outcome, lane: lane, route: route, now: now) }
+        var effect: DeviceEffect?
         if let change = judgement.change, change != .succeeded || target.notesSuccess {
-            effects.append(
-                DeviceEffect(
-                    device: target.device, tokenSequence: target.tokenSequence, change: change,
-                    asOf: judgement.outcome?.deadSince ?? attempt.attemptedAt,
-                    notification: notification(attempt.tag)))
+            effect = DeviceEffect(
+                device: target.device, tokenSequence: target.tokenSequence, change: change,
+                asOf: judgement.outcome?.deadSince ?? attempt.attemptedAt,
+                notification: notification(attempt.tag))
         }
+        batches[attempt.tag.slot]?.account(
+            target: attempt.tag.target, judgement.disposition, row: row, effect: effect, at: now)
+        // What answers a lease that others may have taken over is as late as its ledger row will be.
+        let counts = batches[attempt.tag.slot]?.isSurelyOurs(at: now) ?? false
+        if case .outcome(let outcome) = attempt.result, counts { learn(outcome, lane: lane, route: route, now: now) }
     }
 
     private func notification(_ tag: AttemptTag) -> Identifier {
@@ -58,8 +61,8 @@ extension DispatchState {
         return LedgerRow(
             identifier: identifiers.next(at: attemptedAt, using: &random), notification: dispatch.notification,
             tenant: dispatch.share.tenant, device: target.device, tokenSequence: target.tokenSequence,
-            attempt: dispatch.attempt, outcome: outcome,
-            isFinal: disposition.isFinal, retryAfter: disposition.wait, attemptedAt: attemptedAt,
+            attempt: dispatch.attempt, position: batches[tag.slot]?.position(ofTarget: tag.target) ?? 0,
+            outcome: outcome, isFinal: disposition.isFinal, retryAfter: disposition.wait, attemptedAt: attemptedAt,
             answeredAt: answeredAt)
     }
 
@@ -98,9 +101,10 @@ extension DispatchState {
 
     /// A flush is in the database; answers whether it is the first news that the lease is no longer ours.
     package mutating func settled(slot: Int, _ report: SettleReport) -> Bool {
-        let isNews = batches[slot]?.flushEnded(report) ?? false
+        guard let end = batches[slot]?.flushEnded(report) else { return false }
+        effects.append(contentsOf: end.effects)
         finishIfDone(slot)
-        return isNews
+        return end.isNews
     }
 
     // MARK: Leases

@@ -78,7 +78,7 @@ package struct DispatchState: Sendable {
     package mutating func planClaim(
         _ work: WaitingWork, now: ContinuousClock.Instant
     ) -> (request: ClaimRequest, lane: Int)? {
-        guard !isDraining else { return nil }
+        guard !isDraining, unsettledRows < settings.unsettledLimit else { return nil }
         let due = work.shares.filter { $0.dueAt <= work.now }
         let groups = claimableGroups(due, now: now)
         guard !groups.isEmpty else { return nil }

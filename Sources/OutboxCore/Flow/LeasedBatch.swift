@@ -27,6 +27,9 @@ package struct LeasedBatch: Sendable {
     package private(set) var openPositions: Int
 
     private var pending: Settlement
+    /// What the results of `pending` and of `writing` do to devices once they are written.
+    private var pendingEffects: [DeviceEffect] = []
+    private var writingEffects: [DeviceEffect] = []
     private var progress: [PositionProgress]
     private var positionOfTarget: [Int32]
     private let targetsPerRow: Int
@@ -59,8 +62,14 @@ package struct LeasedBatch: Sendable {
     /// Whether every position left, every result is written and nothing is under way.
     package var isFinished: Bool { openPositions == 0 && pending.isEmpty && writing == nil && !isChecking }
 
-    /// Results that no finished flush has written.
-    package var unsettledRows: Int { pending.ledger.count + (writing?.ledger.count ?? 0) }
+    /// Results that no finished flush has written: ledger rows, or rows that only go back.
+    package var unsettledRows: Int { pending.size + (writing?.size ?? 0) }
+
+    /// The position of a target's row, from 1.
+    func position(ofTarget target: Int) -> Int16 { Int16(positionOfTarget[target] + 1) }
+
+    /// Whether nobody can have recovered the lease before `now`.
+    func isSurelyOurs(at now: ContinuousClock.Instant) -> Bool { !isLost && now < leaseEnds }
 
     /// The row that a target belongs to.
     package func dispatch(ofTarget target: Int) -> ClaimedDispatch {
@@ -108,12 +117,14 @@ package struct LeasedBatch: Sendable {
 
     // MARK: Results
 
-    /// One target has its disposition; `row` goes to the ledger.
+    /// One target has its disposition; `row` goes to the ledger, and then `effect` to the device.
     mutating func account(
-        target: Int, _ disposition: Disposition, row: LedgerRow?, at now: ContinuousClock.Instant
+        target: Int, _ disposition: Disposition, row: LedgerRow?, effect: DeviceEffect? = nil,
+        at now: ContinuousClock.Instant
     ) {
         let position = Int(positionOfTarget[target])
         if let row { pending.ledger.append(row) }
+        if let effect { pendingEffects.append(effect) }
         progress[position].account(disposition)
         afterAccounting(position, at: now)
     }
@@ -162,15 +173,19 @@ package struct LeasedBatch: Sendable {
         writing = flush
         pending = Settlement(batch: claimed.identifier, route: claimed.route, positions: claimed.dispatches.count)
         pendingSince = nil
+        swap(&writingEffects, &pendingEffects)
         return flush
     }
 
-    /// The flush is in the database; answers whether this is the first news that the lease is no longer ours.
-    mutating func flushEnded(_ report: SettleReport) -> Bool {
+    /// The flush is in the database. Answers whether this is the first news that the lease is no longer ours, and what
+    /// it does to devices: nothing, when the lease is lost and its rows are late.
+    mutating func flushEnded(_ report: SettleReport) -> (isNews: Bool, effects: [DeviceEffect]) {
         writing = nil
         let isNews = report.isFenced && !isLost
         if report.isFenced { isLost = true }
-        return isNews
+        let effects = isLost ? [] : writingEffects
+        writingEffects.removeAll(keepingCapacity: true)
+        return (isNews, effects)
     }
 
     /// How many results wait for their flush.

@@ -8,6 +8,8 @@ package protocol DispatchObserver: Sendable {
     func settled(batch: Identifier, outcomes: [OutcomeKind: Int], returned: Int, ended: Int)
     /// Results of a lease that is no longer ours.
     func fenced(batch: Identifier, rows: Int)
+    /// The database does not take a value of these rows' results: they are left to their lease.
+    func refused(batch: Identifier, rows: Int, because error: StoreError)
     /// Lapsed leases were recovered.
     func recovered(_ report: RecoveryReport)
     /// A lane cannot send; `until` is how long it waits before it tries again.

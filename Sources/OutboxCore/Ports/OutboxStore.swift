@@ -8,6 +8,8 @@ package protocol OutboxStore: Sendable {
     /// Says who is dispatching, how the lanes stand and which routes they serve; repeated as a heartbeat. Answers the
     /// database's time.
     func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp
+    /// Since when every session of the store has stood; nil while one is down.
+    func connectedSince() async -> ContinuousClock.Instant?
     /// Takes the worker out of the registry.
     func unregister() async throws(StoreError)
 
@@ -16,7 +18,7 @@ package protocol OutboxStore: Sendable {
     /// Moves rows from the queue into one lease. Nil when none was there.
     func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch?
     /// Writes one flush. Content that the database refuses is narrowed down by halves, so that one bad value never
-    /// holds a batch.
+    /// holds a batch: its position alone stays on the lease.
     func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport
     /// Extends leases by `lease` from now on; answers those that are still ours.
     func renew(_ batches: [Identifier], lease: Duration) async throws(StoreError) -> [Identifier]

@@ -6,7 +6,9 @@ package struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case connection
         /// The database asks to try again (deadlock, serialization, lock or statement timeout).
         case transient
-        /// The database refused the statement.
+        /// The database refused a value: without it the statement succeeds.
+        case content
+        /// The database refused the statement, whatever its values: a right is missing, or an object.
         case refused
         /// The answer could not be read: a schema that this worker does not know.
         case incompatible

@@ -22,27 +22,25 @@ struct SettleParameters {
     /// Nothing yet.
     init() {}
 
-    /// The values for one flush. `ledger` stands in for the flush's own rows; `moves` says whether positions leave.
-    mutating func encode(
-        _ flush: Settlement, ledger: ArraySlice<LedgerRow>, moves: Bool, owner: Identifier, worker: Int32
-    ) -> PostgresParameters {
+    /// The values for one flush.
+    mutating func encode(_ flush: Settlement, owner: Identifier, worker: Int32) -> PostgresParameters {
         removeAll()
         values.append(flush.batch)
         values.append(owner)
         values.append(flush.route)
         var mask = PostgresBits(repeating: false, count: flush.positions)
-        if moves { for position in flush.leaving { mask[Int(position) - 1] = true } }
+        for position in flush.leaving { mask[Int(position) - 1] = true }
         values.append(mask)
         values.append(worker)
-        for row in ledger { append(row) }
+        for row in flush.ledger { append(row) }
         values.append(identifiers)
         values.append(notifications)
         for array in [devices, tokenSequences, tenants, attempts, outcomes] { values.append(array) }
         for array in [finals, waits, statuses, reasons, providerIdentifiers] { values.append(array) }
         values.append(attemptInstants)
         values.append(answerTimes)
-        appendReturns(moves ? flush.returns : [])
-        appendEnds(moves ? flush.ends : [])
+        appendReturns(flush.returns)
+        appendEnds(flush.ends)
         return values
     }
 
