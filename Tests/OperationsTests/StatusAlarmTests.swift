@@ -26,13 +26,13 @@ import Testing
 
     private static func lane(_ state: RouteStatus.State, since: Int64? = nil, until: Int64? = nil) -> LaneStatus {
         LaneStatus(
-            lane: "apns/production/default", worker: "host/1", state: state,
+            lane: "apns/production/default", worker: "host/1", routes: "apns/production/app.one", state: state,
             reason: state == .up ? nil : "403 InvalidProviderToken", since: since.map(ago),
             until: until.map { ago(-$0) })
     }
 
     private static func report(_ change: (inout StatusReport) -> Void) -> StatusReport {
-        var report = StatusReport(now: now)
+        var report = StatusReport(now: now, stuckAfter: .seconds(300))
         change(&report)
         return report
     }
@@ -71,7 +71,7 @@ import Testing
         (
             report { $0.lanes = [lane(.paused, since: 60, until: 600)] },
             [
-                "lane_paused: lane apns/production/default of host/1 is paused until "
+                "lane_paused: lane apns/production/default of host/1, for apns/production/app.one, is paused until "
                     + "2026-11-30 02:27:05+00 (in 10 min) since 2026-11-30 02:16:05+00 (1 min ago): "
                     + "403 InvalidProviderToken"
             ]

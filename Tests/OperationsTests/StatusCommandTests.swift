@@ -91,6 +91,8 @@ import Testing
             try await scene.run(
                 "UPDATE postbell.queue SET crashes = 0, due_at = now() - interval '301 s'")
             #expect(try alarms(scene.json("status", status: 1)) == ["overdue apns/production/app.one"])
+            let patient = try scene.environment().merging(["POSTBELL_STUCK_AFTER": "10m"]) { first, _ in first }
+            #expect(try Program.run(["status"], environment: patient).status == 0)
         }
     }
 

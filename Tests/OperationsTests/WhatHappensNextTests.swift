@@ -13,7 +13,7 @@ import Testing
 
     private static func life(_ status: String = "pending", _ change: (inout Life) -> Void) -> Life {
         var life = Life(
-            now: now,
+            now: now, stuckAfter: .seconds(300),
             head: Life.Head(
                 id: Identifier(high: 1, low: 1), tenant: "default", principal: "anna", kind: "note", dedupeKey: "a",
                 urgency: "urgent", createdAt: at(-600), plannedAt: at(-600), expiresAt: at(3600), status: status,

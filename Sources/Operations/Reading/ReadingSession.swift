@@ -7,6 +7,8 @@ import Postgres
 struct ReadingSession: Sendable {
     private let connection: PostgresConnection
     private let place: String
+    /// For how long a row may be due before it counts as stuck.
+    let stuckAfter: Duration
 
     /// What looking may take of a server that has other work: long enough for a count of a queue of millions.
     private static let statementLimit = Duration.seconds(60)
@@ -17,11 +19,13 @@ struct ReadingSession: Sendable {
         for command: CommandName, _ options: ParsedOptions, _ context: CommandContext, tenant: String? = nil,
         _ body: (ReadingSession) async throws(CommandFailure) -> Value
     ) async throws(CommandFailure) -> Value {
-        let database = try context.configuration(for: command, options).database
+        let configuration = try context.configuration(for: command, options)
+        let database = configuration.database
         let connection = try await context.connect(
             database, as: "postbell \(command.rawValue)", readOnly: true,
             settings: tenant.map { [(name: "postbell.tenant_id", value: $0)] } ?? [])
-        let session = ReadingSession(connection: connection, place: context.place(of: database))
+        let session = ReadingSession(
+            connection: connection, place: context.place(of: database), stuckAfter: configuration.dispatch.stuckAfter)
         let outcome: Result<Value, CommandFailure>
         do throws(CommandFailure) {
             try await session.checkSchema()

@@ -134,7 +134,7 @@ package enum SettingsTable {
             Setting(
                 .stuckAfter, .duration(.minutes(1)...(.hours(24))), default: "5m",
                 "age from due of a pending notification that is warned about, and the pause between warnings",
-                reason: "names what waits for a route that nobody serves"),
+                reason: "names what waits for a route that nobody serves", for: [.dispatch, .status, .show]),
         ])
 
     private static let connections = SettingGroup(

@@ -54,7 +54,7 @@ extension NotificationLife {
         guard let (head, workerIsAlive) = heads.first else {
             throw session.bad("notification \(id) is gone", next: "look for it again")
         }
-        var life = NotificationLife(now: now, head: head, workerIsAlive: workerIsAlive)
+        var life = NotificationLife(now: now, stuckAfter: session.stuckAfter, head: head, workerIsAlive: workerIsAlive)
         life.places = try await session.rows(ShowStatements.places, parameters) { row throws(PostgresError) in
             try Place(&row)
         }

@@ -4,6 +4,8 @@ import OutboxCore
 struct NotificationLife: Equatable, Sendable {
     /// The database's time.
     var now: Timestamp
+    /// For how long a row may be due before it counts as stuck.
+    var stuckAfter: Duration
     var head: Head
     /// Where its open work is; empty when nothing is open.
     var places: [Place] = []

@@ -103,7 +103,7 @@ struct WhatHappensNext {
             return
                 "\(due). A worker died \(place.crashes == 1 ? "once" : "\(place.crashes) times") while it held "
                 + "it, so it is sent alone, after the others, or set aside as failed when that goes on."
-        case .up where place.at + StatusReport.stuckAfter <= life.now:
+        case .up where place.at + life.stuckAfter <= life.now:
             return
                 "\(due), longer than it should: \(route) is served, so its workers are behind. `postbell "
                 + "status` shows by how much."

@@ -76,6 +76,8 @@ struct LaneStatus: Equatable, Sendable {
     /// `provider/environment/credential`.
     let lane: String
     let worker: String
+    /// Names of the routes that it serves, with commas between them.
+    let routes: String
     let state: RouteStatus.State
     let reason: String?
     let since: Timestamp?

@@ -60,7 +60,8 @@ extension StatusReport {
         case .paused:
             return StatusAlarm(
                 name: .lanePaused, about: lane.lane,
-                what: "lane \(lane.lane) of \(lane.worker) is paused until \(until)\(since)\(cause)",
+                what:
+                    "lane \(lane.lane) of \(lane.worker), for \(lane.routes), is paused until \(until)\(since)\(cause)",
                 next: "correct what the provider complains of; one push then tries whether it is right",
                 since: lane.since, until: lane.until)
         case .down:
@@ -95,7 +96,7 @@ extension StatusReport {
                 name: .overdue, about: queue.route,
                 what: "\(CountText.of(queue.overdue, "\(queue.urgency) row")) of \(queue.route) "
                     + "\(queue.overdue == 1 ? "has" : "have") been due for more than "
-                    + "\(TimeText.length(Self.stuckAfter))"
+                    + "\(TimeText.length(stuckAfter))"
                     + (queue.oldestDueAt.map { ", the oldest \(TimeText.distance(from: $0, to: now))" } ?? ""),
                 next: "look at the lanes below and at `postbell ledger`: too few workers, or a slow provider",
                 rows: queue.overdue, since: queue.oldestDueAt)

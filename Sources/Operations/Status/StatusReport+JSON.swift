@@ -64,8 +64,9 @@ extension WorkerStatus {
 extension LaneStatus {
     fileprivate var json: JSONText {
         .object([
-            ("lane", .string(lane)), ("worker", .string(worker)), ("state", .string(state.rawValue)),
-            ("reason", .string(reason)), ("since", .instant(since)), ("until", .instant(until)),
+            ("lane", .string(lane)), ("worker", .string(worker)), ("routes", .string(routes)),
+            ("state", .string(state.rawValue)), ("reason", .string(reason)), ("since", .instant(since)),
+            ("until", .instant(until)),
         ])
     }
 }

@@ -55,10 +55,10 @@ extension StatusReport {
     }
 
     private func laneText(_ terminal: Terminal) -> String {
-        var table = TableFormatter("LANE", "OF", "IS", "SINCE", "UNTIL", "WHY")
+        var table = TableFormatter("LANE", "OF", "ROUTES", "IS", "SINCE", "UNTIL", "WHY")
         for lane in lanes {
             table.append(
-                lane.lane, lane.worker, lane.state.rawValue,
+                lane.lane, lane.worker, lane.routes, lane.state.rawValue,
                 lane.since.map { TimeText.distance(from: $0, to: now) } ?? "-",
                 lane.until.map { TimeText.distance(from: $0, to: now) } ?? "-", lane.reason ?? "-")
         }

@@ -5,6 +5,8 @@ import Postgres
 struct StatusReport: Equatable, Sendable {
     /// The database's time.
     var now: Timestamp
+    /// For how long a row may be due before it counts as stuck.
+    var stuckAfter: Duration
     var queue: [QueueStatus] = []
     var routes: [RouteStatus] = []
     var flight: [FlightStatus] = []
@@ -12,15 +14,13 @@ struct StatusReport: Equatable, Sendable {
     var lanes: [LaneStatus] = []
     var recent = RecentStatus(outcomes: [], median: nil, percentile99: nil)
 
-    /// For how long a row may be due before it counts as stuck.
-    static let stuckAfter = Duration.seconds(300)
     /// A live worker recovers lapsed leases once a second; after a step of the clock or an outage later.
     static let recoveryGrace = Duration.seconds(10)
 
     static func read(_ session: ReadingSession, now: Timestamp) async throws(CommandFailure) -> StatusReport {
-        var report = StatusReport(now: now)
+        var report = StatusReport(now: now, stuckAfter: session.stuckAfter)
         var parameters = PostgresParameters()
-        parameters.append(stuckAfter)
+        parameters.append(session.stuckAfter)
         report.queue = try await session.rows(StatusStatements.queue, parameters) { row throws(PostgresError) in
             QueueStatus(
                 route: try row.text(), urgency: try row.text(), waiting: try row.int8(), due: try row.int8(),
@@ -45,7 +45,8 @@ struct StatusReport: Equatable, Sendable {
         }
         report.lanes = try await session.rows(StatusStatements.lanes) { row throws(PostgresError) in
             LaneStatus(
-                lane: try row.text(), worker: try row.text(), state: try row.state(), reason: try row.textOrNil(),
+                lane: try row.text(), worker: try row.text(), routes: try row.textOrNil() ?? "", state: try row.state(),
+                reason: try row.textOrNil(),
                 since: try row.instantOrNil(), until: try row.instantOrNil())
         }
         report.recent = try await recent(session)

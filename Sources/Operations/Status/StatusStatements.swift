@@ -60,9 +60,16 @@ enum StatusStatements {
     static let lanes = PostgresStatement(
         "status_lanes",
         """
-        SELECT lane, worker, state, reason, since, until
-        FROM postbell.lane_health
-        ORDER BY lane, worker
+        SELECT
+            h.lane, h.worker,
+            (
+                SELECT string_agg(concat_ws('/', r.provider, r.environment, r.app), ', ' ORDER BY r.route_no)
+                FROM postbell.routes r
+                WHERE r.route_no = ANY (h.routes)
+            ) AS routes,
+            h.state, h.reason, h.since, h.until
+        FROM postbell.lane_health h
+        ORDER BY h.lane, h.worker
         """)
 
     static let outcomes = PostgresStatement(
