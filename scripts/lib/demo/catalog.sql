@@ -14,8 +14,10 @@ SELECT postbell.define_kind('run_finished',
     urgency      => 'bulk',
     wait_for_device => '0');
 
--- The application enqueues and registers devices; the worker dispatches. Neither can do the other's part.
+-- The application enqueues and registers devices, the worker dispatches, people look in. None can do another's part.
 CREATE ROLE demo_app LOGIN;
 GRANT postbell_producer, postbell_registrar TO demo_app;
 CREATE ROLE demo_worker LOGIN;
 GRANT postbell_dispatcher TO demo_worker;
+CREATE ROLE demo_reader LOGIN;
+GRANT postbell_reader TO demo_reader;
