@@ -108,6 +108,14 @@ struct Stage {
             environment: ["PATH": "/usr/bin:/bin"], in: directory)
     }
 
+    /// Starts a worker that reaches the database through `proxy`.
+    func startWorker(through proxy: Proxy, _ overrides: [String: String] = [:]) throws -> WorkerProcess {
+        var overrides = overrides
+        let login = "e2e_\(getpid())"
+        overrides["DATABASE_URL"] = "host=127.0.0.1 port=\(proxy.port) dbname=\(database.name) user=\(login)"
+        return try startWorker(overrides)
+    }
+
     // MARK: SQL
 
     /// Runs statements as the superuser.

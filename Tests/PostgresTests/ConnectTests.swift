@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import Glibc
 import Postgres
+import Support
 import Testing
 
 /// How connecting fails, and what is said about it.

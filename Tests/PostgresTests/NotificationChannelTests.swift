@@ -1,5 +1,6 @@
 import EventLoop
 import Postgres
+import Support
 import Testing
 
 /// LISTEN that survives what happens to its session.

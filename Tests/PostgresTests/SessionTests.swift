@@ -1,5 +1,6 @@
 import EventLoop
 import Postgres
+import Support
 import Testing
 
 /// A session that keeps itself alive.

@@ -1,5 +1,6 @@
 import EventLoop
 import Postgres
+import Support
 import Testing
 
 /// What a connection does with statements, errors, pipelines and deadlines.

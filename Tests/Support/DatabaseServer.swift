@@ -20,6 +20,16 @@ package enum DatabaseServer: String, CaseIterable, Sendable, CustomStringConvert
         return String(cString: value)
     }
 
+    /// Its Unix socket, for a proxy before it.
+    package func socketPath() throws -> String {
+        let options = try connectionString().split(separator: " ").map { $0.split(separator: "=", maxSplits: 1) }
+        let values = Dictionary(uniqueKeysWithValues: options.map { (String($0[0]), String($0[1])) })
+        guard let folder = values["host"], folder.hasPrefix("/"), let port = values["port"] else {
+            throw TestSetupError("\(rawValue) must name a folder as host, and a port")
+        }
+        return "\(folder)/.s.PGSQL.\(port)"
+    }
+
     /// How to reach one of its databases as the superuser.
     package func configuration(database: String) throws -> PostgresConfiguration {
         try PostgresConfiguration("\(connectionString()) dbname=\(database)")

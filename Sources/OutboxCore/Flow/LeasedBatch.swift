@@ -26,6 +26,8 @@ package struct LeasedBatch: Sendable {
     /// Positions that no flush has let go yet.
     package private(set) var openPositions: Int
 
+    /// Whether a flush has met the fence: a renewal may have known before, but this is when results came late.
+    private var wasFenced = false
     private var pending: Settlement
     /// What the results of `pending` and of `writing` do to devices once they are written.
     private var pendingEffects: [DeviceEffect] = []
@@ -177,12 +179,12 @@ package struct LeasedBatch: Sendable {
         return flush
     }
 
-    /// The flush is in the database. Answers whether this is the first news that the lease is no longer ours, and what
+    /// The flush is in the database. Answers whether it is the first of its lease to come late, and what
     /// it does to devices: nothing, when the lease is lost and its rows are late.
     mutating func flushEnded(_ report: SettleReport) -> (isNews: Bool, effects: [DeviceEffect]) {
         writing = nil
-        let isNews = report.isFenced && !isLost
-        if report.isFenced { isLost = true }
+        let isNews = report.isFenced && !wasFenced
+        if report.isFenced { (isLost, wasFenced) = (true, true) }
         let effects = isLost ? [] : writingEffects
         writingEffects.removeAll(keepingCapacity: true)
         return (isNews, effects)
