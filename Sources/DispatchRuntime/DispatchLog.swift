@@ -125,6 +125,35 @@ package struct DispatchLog: DispatchObserver {
         ]
     }
 
+    package func longPending(_ pending: LongPending, route: Route?) {
+        var fields: LogFields = [
+            .notification: .text(pending.notification.description), .kind: .text(pending.kind),
+            .created: .text(WallTime(pending.createdAt).text), .age: .duration(pending.age), .route: .int(Int(pending.route)),
+        ]
+        if let route { fields = fields + self.fields(of: route) }
+        fields.append(.claimant, pending.claimant.map { .text($0) })
+        fields.append(.next, "`postbell show` with its id says what it waits for")
+        log.warning("notification has been due for long and is still pending", fields)
+    }
+
+    package func moreLongPending() {
+        log.warning(
+            "more notifications have been due for long",
+            [.next: "`postbell status` says how many wait on which route"])
+    }
+
+    package func routeUnserved(_ route: Route) {
+        log.warning(
+            "work waits on a route that no worker serves; it ends at its deadline",
+            [.route: .int(Int(route.number))] + fields(of: route) + [
+                .next: "start a worker whose credential covers this app and environment",
+            ])
+    }
+
+    private func fields(of route: Route) -> LogFields {
+        [.provider: .text(route.provider), .environment: .text(route.environment), .app: .text(route.app)]
+    }
+
     package func storeFailed(_ error: StoreError) {
         log.warning(
             "statement failed and is repeated",
@@ -145,5 +174,13 @@ package struct DispatchLog: DispatchObserver {
 
     package func stopped(released: Int) {
         log.notice("stopped", [.released: .int(released)])
+    }
+}
+
+extension WallTime {
+    /// A stored instant, for people to read.
+    init(_ instant: Timestamp) {
+        let milliseconds = Int(instant.microseconds / 1000)
+        self.init(seconds: milliseconds / 1000, milliseconds: milliseconds % 1000)
     }
 }

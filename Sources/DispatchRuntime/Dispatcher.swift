@@ -34,6 +34,12 @@ package actor Dispatcher {
     var unwritten: [UnwrittenFlush] = []
     /// Since when the database's clock was not set, on that clock.
     var steadySince: Timestamp
+    /// What has been warned about of notifications that are pending for long.
+    var watch: PendingWatch
+    /// When to look for such notifications again.
+    var watchesAt = ContinuousClock.now
+    /// Routes with work that nobody served at the last look.
+    var unserved: Set<RouteNumber> = []
     /// Watches the database's clock, by which leases lapse.
     var clockWatch = ClockWatch()
     /// When the registry was last told how the lanes stand.
@@ -66,6 +72,7 @@ package actor Dispatcher {
         self.settings = settings
         configurations = lanes
         steadySince = now
+        watch = PendingWatch(interval: settings.stuckAfter)
         state = DispatchState(
             settings: settings.dispatch, lanes: lanes.map(\.description),
             clock: DatabaseClock(reading: now, at: .now), seed: seed)

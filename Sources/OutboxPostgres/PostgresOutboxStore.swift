@@ -18,6 +18,7 @@ package actor PostgresOutboxStore: OutboxStore {
     private var worker: Int32 = 0
     private var settling = SettleParameters()
     private var scans: [RouteNumber: WaitingStatement.Cursor] = [:]
+    private var watchScans: [RouteNumber: WaitingStatement.Cursor] = [:]
     private var sweep: SweepStatement.Cursor?
     private var nextSweep = ContinuousClock.now
 
@@ -268,6 +269,23 @@ package actor PostgresOutboxStore: OutboxStore {
 
     package func preparePartitions() async throws(StoreError) {
         try await ask(results, PartitionStatement.command(daysAhead: 3, lockTimeout: "200ms")) { _ in }
+    }
+
+    package func longPending(
+        on routes: [RouteNumber], olderThan age: Duration, limit: Int
+    ) async throws(StoreError) -> [LongPending] {
+        let scan = WaitingStatement.command(routes, after: routes.map { watchScans[$0] ?? .start })
+        let (shares, next) = try await ask(results, scan) { (result) throws(PostgresError) in
+            try LongPendingStatement.shares(result, olderThan: age)
+        }
+        watchScans = next
+        let command = LongPendingStatement.command(
+            on: routes, shares, olderThan: age, limit: limit, worker: worker)
+        return try await ask(results, command, LongPendingStatement.pending)
+    }
+
+    package func unservedRoutes() async throws(StoreError) -> [RouteNumber] {
+        try await ask(results, PostgresCommand(UnservedStatement.statement), UnservedStatement.routes)
     }
 
     /// How long a recovery may wait for a connection and run. One that waits out an outage would meet leases of this

@@ -35,6 +35,9 @@ import Testing
         func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause) {}
         func laneResumed(_ lane: String, route: Route?) {}
         func targetHeld(_ lane: String, route: Route, status: Int16, reason: String) {}
+        func longPending(_ pending: LongPending, route: Route?) {}
+        func moreLongPending() {}
+        func routeUnserved(_ route: Route) {}
         func credentialRead(_ lane: String, isAnother: Bool) {}
         func storeFailed(_ error: StoreError) {}
         func storeRecovered() {}

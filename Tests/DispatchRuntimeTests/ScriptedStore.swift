@@ -98,6 +98,12 @@ actor ScriptedStore: OutboxStore {
 
     func resolveUnrouted(limit: Int) async throws(StoreError) -> Int { 0 }
 
+    func longPending(
+        on routes: [RouteNumber], olderThan age: Duration, limit: Int
+    ) async throws(StoreError) -> [LongPending] { [] }
+
+    func unservedRoutes() async throws(StoreError) -> [RouteNumber] { [] }
+
     func preparePartitions() async throws(StoreError) {}
 
     func holdAwake(_ routes: [RouteNumber]) async throws(StoreError) -> [RouteNumber] { routes }

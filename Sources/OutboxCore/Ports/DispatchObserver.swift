@@ -28,6 +28,12 @@ package protocol DispatchObserver: Sendable {
     func targetHeld(_ lane: String, route: Route, status: Int16, reason: String)
     /// A lane's credential was read again; `isAnother` when it is not the one that was in use.
     func credentialRead(_ lane: String, isAnother: Bool)
+    /// A notification has been due for long and is still pending; `route` is nil while the registry is not read.
+    func longPending(_ pending: LongPending, route: Route?)
+    /// There may be more like the last ones: a look is bounded.
+    func moreLongPending()
+    /// Work waits on a route that no live worker serves.
+    func routeUnserved(_ route: Route)
     /// A statement failed and will be repeated.
     func storeFailed(_ error: StoreError)
     /// The database can be reached again.

@@ -36,6 +36,13 @@ package protocol OutboxStore: Sendable {
     func apply(_ effects: [DeviceEffect]) async throws(StoreError) -> [Int]
     /// Gives notifications that waited for a first device their routes, or settles them as reaching nobody.
     func resolveUnrouted(limit: Int) async throws(StoreError) -> Int
+    /// The oldest notifications on these routes that have been due or on lease for longer than `age`, at most `limit`;
+    /// none to all workers but one, so that a fleet warns once.
+    func longPending(
+        on routes: [RouteNumber], olderThan age: Duration, limit: Int
+    ) async throws(StoreError) -> [LongPending]
+    /// Routes that no live worker serves, though work waits on them.
+    func unservedRoutes() async throws(StoreError) -> [RouteNumber]
     /// Makes the ledger's partitions of the coming days.
     func preparePartitions() async throws(StoreError)
 

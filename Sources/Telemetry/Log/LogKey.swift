@@ -13,6 +13,7 @@ package enum LogKey: String, CaseIterable, Sendable {
     case kind
     case notification
     case device
+    case claimant
     case host
     case port
     case connection
@@ -58,6 +59,7 @@ package enum LogKey: String, CaseIterable, Sendable {
     case delay
     case age
     case skew
+    case created
 
     // The line itself
     case cut
@@ -76,6 +78,7 @@ package enum LogKey: String, CaseIterable, Sendable {
         case .kind: "kind of notification"
         case .notification: "id of a notification"
         case .device: "fingerprint of a device's token, never the token"
+        case .claimant: "the worker that has a notification on lease"
         case .host: "name or address of a peer"
         case .port: "port of a peer"
         case .connection: "number of a connection within this process"
@@ -113,6 +116,7 @@ package enum LogKey: String, CaseIterable, Sendable {
         case .delay: "how long until the next try"
         case .age: "how old"
         case .skew: "difference of two clocks"
+        case .created: "when a notification was enqueued, UTC"
         case .cut: "`true`: the line was too long, fields are missing"
         }
     }

@@ -21,6 +21,13 @@ package struct WallTime: Sendable, Equatable {
         return WallTime(seconds: time.tv_sec, milliseconds: time.tv_nsec / 1_000_000)
     }
 
+    /// The moment in UTC as RFC 3339 has it, to the millisecond.
+    package var text: String {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Appends the moment in UTC as RFC 3339 has it, for example `2026-11-30T01:51:37.042Z`.
     func append(to line: inout [UInt8]) {
         var moment = time_t(seconds)
