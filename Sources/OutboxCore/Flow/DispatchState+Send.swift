@@ -79,7 +79,7 @@ extension DispatchState {
 
     /// Whether the deadline of a target's notification still lies ahead of `time`.
     package func isInTime(_ tag: AttemptTag, at time: Timestamp) -> Bool {
-        guard let dispatch = batches[tag.slot]?.dispatch(ofTarget: tag.target) else { return false }
+        guard let dispatch = batches[tag.slot]?.claimed.dispatch(ofTarget: tag.target) else { return false }
         return time < dispatch.expiresAt
     }
 
@@ -138,7 +138,7 @@ extension DispatchState {
 
     /// The kind of a target's notification; nil when its lease is unknown.
     package func kind(of tag: AttemptTag) -> KindNumber? {
-        batches[tag.slot]?.dispatch(ofTarget: tag.target).kind
+        batches[tag.slot]?.claimed.dispatch(ofTarget: tag.target).kind
     }
 
     /// Puts what a lease has not sent back into the queue, without a trace on the ledger.

@@ -5,8 +5,10 @@ extension DispatchState {
         let route = claimed.route
         lanes[lane].ended(route: route, at: now)
         let target = claimed.targets[attempt.tag.target]
+        let dispatch = claimed.dispatch(ofTarget: attempt.tag.target)
         if target.isRetry { lanes[lane].retryEnded(attempt.budgetEnd) }
-        let judgement = judge(attempt, route: route, lane: lane, target: target, policy: policy, now: now)
+        let judgement = judge(
+            attempt, of: dispatch, route: route, lane: lane, target: target, policy: policy, now: now)
         let row = judgement.outcome.map { outcome in
             ledgerRow(
                 attempt.tag, claimed: claimed, outcome: outcome, disposition: judgement.disposition,
@@ -17,7 +19,7 @@ extension DispatchState {
             effect = DeviceEffect(
                 device: target.device, tokenSequence: target.tokenSequence, change: change,
                 asOf: judgement.outcome?.deadSince ?? attempt.attemptedAt,
-                notification: notification(attempt.tag))
+                notification: dispatch.notification)
         }
         batches[attempt.tag.slot]?.account(
             target: attempt.tag.target, judgement.disposition, row: row, effect: effect, at: now)
@@ -26,17 +28,10 @@ extension DispatchState {
         if case .outcome(let outcome) = attempt.result, counts { learn(outcome, lane: lane, route: route, now: now) }
     }
 
-    private func notification(_ tag: AttemptTag) -> Identifier {
-        batches[tag.slot]?.dispatch(ofTarget: tag.target).notification ?? Identifier(high: 0, low: 0)
-    }
-
     private mutating func judge(
-        _ attempt: AttemptResult, route: RouteNumber, lane: Int, target: ClaimedTarget, policy: RetryPolicy?,
-        now: ContinuousClock.Instant
+        _ attempt: AttemptResult, of dispatch: ClaimedDispatch, route: RouteNumber, lane: Int, target: ClaimedTarget,
+        policy: RetryPolicy?, now: ContinuousClock.Instant
     ) -> Judgement {
-        guard let dispatch = batches[attempt.tag.slot]?.dispatch(ofTarget: attempt.tag.target) else {
-            preconditionFailure("a lease outlives the requests of its targets")
-        }
         let context = JudgementContext(
             spentAttempts: Int(target.spentAttempts), policy: policy ?? settings.retry,
             expiresAt: dispatch.expiresAt, now: clock.time(at: now),
@@ -54,9 +49,7 @@ extension DispatchState {
         _ tag: AttemptTag, claimed: ClaimedBatch, outcome: Outcome, disposition: Disposition, attemptedAt: Timestamp,
         answeredAt: Timestamp?
     ) -> LedgerRow {
-        guard let dispatch = batches[tag.slot]?.dispatch(ofTarget: tag.target) else {
-            preconditionFailure("a lease outlives the requests of its targets")
-        }
+        let dispatch = claimed.dispatch(ofTarget: tag.target)
         let target = claimed.targets[tag.target]
         return LedgerRow(
             identifier: identifiers.next(at: attemptedAt, using: &random), notification: dispatch.notification,

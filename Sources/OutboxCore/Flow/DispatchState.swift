@@ -49,10 +49,10 @@ package struct DispatchState: Sendable {
     /// What a lease was claimed with, without a share in what changes: a copy of a whole lease, held while the lease is
     /// changed, would make each change copy its arrays.
     func claimed(in slot: Int) -> (batch: ClaimedBatch, lane: Int) {
-        guard let batch = batches[slot] else {
+        guard let claimed = batches[slot]?.claimed, let lane = batches[slot]?.lane else {
             preconditionFailure("a lease outlives the requests of its targets")
         }
-        return (batch.claimed, batch.lane)
+        return (claimed, lane)
     }
 
     /// The database said what time it is.

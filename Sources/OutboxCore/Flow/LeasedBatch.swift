@@ -33,7 +33,6 @@ package struct LeasedBatch: Sendable {
     private var pendingEffects: [DeviceEffect] = []
     private var writingEffects: [DeviceEffect] = []
     private var progress: [PositionProgress]
-    private var positionOfTarget: [Int32]
     private let targetsPerRow: Int
     private let leaseLength: Duration
     private let recheckAfter: Duration
@@ -54,11 +53,6 @@ package struct LeasedBatch: Sendable {
         hasRetries = claimed.targets.contains { $0.isRetry }
         progress = claimed.dispatches.map { PositionProgress(targets: $0.targets.count) }
         unsent = Array(0..<Int32(claimed.targets.count))[...]
-        positionOfTarget = []
-        positionOfTarget.reserveCapacity(claimed.targets.count)
-        for (index, dispatch) in claimed.dispatches.enumerated() {
-            positionOfTarget.append(contentsOf: repeatElement(Int32(index), count: dispatch.targets.count))
-        }
     }
 
     /// Whether every position left, every result is written and nothing is under way.
@@ -68,14 +62,14 @@ package struct LeasedBatch: Sendable {
     package var unsettledRows: Int { pending.size + (writing?.size ?? 0) }
 
     /// The position of a target's row, from 1.
-    func position(ofTarget target: Int) -> Int16 { Int16(positionOfTarget[target] + 1) }
+    func position(ofTarget target: Int) -> Int16 { Int16(claimed.index(ofTarget: target) + 1) }
 
     /// Whether nobody can have recovered the lease before `now`.
     func isSurelyOurs(at now: ContinuousClock.Instant) -> Bool { !isLost && now < leaseEnds }
 
     /// The row that a target belongs to.
     package func dispatch(ofTarget target: Int) -> ClaimedDispatch {
-        claimed.dispatches[Int(positionOfTarget[target])]
+        claimed.dispatch(ofTarget: target)
     }
 
     /// Whether a target was tried before.
@@ -124,7 +118,7 @@ package struct LeasedBatch: Sendable {
         target: Int, _ disposition: Disposition, row: LedgerRow?, effect: DeviceEffect? = nil,
         at now: ContinuousClock.Instant
     ) {
-        let position = Int(positionOfTarget[target])
+        let position = claimed.index(ofTarget: target)
         if let row { pending.ledger.append(row) }
         if let effect { pendingEffects.append(effect) }
         progress[position].account(disposition)
@@ -136,7 +130,7 @@ package struct LeasedBatch: Sendable {
         target: Int, status: SettlementStatus, reason: SettlementReason, row: LedgerRow,
         at now: ContinuousClock.Instant
     ) {
-        let position = Int(positionOfTarget[target])
+        let position = claimed.index(ofTarget: target)
         pending.ledger.append(row)
         progress[position].accountEnd(status, reason)
         afterAccounting(position, at: now)

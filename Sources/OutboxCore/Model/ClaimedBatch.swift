@@ -15,6 +15,7 @@ package struct ClaimedBatch: Equatable, Sendable {
     package let targets: [ClaimedTarget]
     /// Tokens, payloads and keys, one after the other.
     package let text: [UInt8]
+    private let positionOfTarget: [Int32]
 
     /// A batch as the claim answered it.
     package init(
@@ -27,6 +28,22 @@ package struct ClaimedBatch: Equatable, Sendable {
         self.dispatches = dispatches
         self.targets = targets
         self.text = text
+        var positions: [Int32] = []
+        positions.reserveCapacity(targets.count)
+        for (index, dispatch) in dispatches.enumerated() {
+            positions.append(contentsOf: repeatElement(Int32(index), count: dispatch.targets.count))
+        }
+        positionOfTarget = positions
+    }
+
+    /// The index in `dispatches` of the row that a target belongs to.
+    package func index(ofTarget target: Int) -> Int {
+        Int(positionOfTarget[target])
+    }
+
+    /// The row that a target belongs to.
+    package func dispatch(ofTarget target: Int) -> ClaimedDispatch {
+        dispatches[Int(positionOfTarget[target])]
     }
 
     /// The bytes of a text of this batch.
