@@ -128,7 +128,8 @@ package struct DispatchLog: DispatchObserver {
     package func longPending(_ pending: LongPending, route: Route?) {
         var fields: LogFields = [
             .notification: .text(pending.notification.description), .kind: .text(pending.kind),
-            .created: .text(WallTime(pending.createdAt).text), .age: .duration(pending.age), .route: .int(Int(pending.route)),
+            .created: .text(WallTime(pending.createdAt).text), .age: .duration(pending.age),
+            .route: .int(Int(pending.route)),
         ]
         if let route { fields = fields + self.fields(of: route) }
         fields.append(.claimant, pending.claimant.map { .text($0) })
@@ -146,7 +147,7 @@ package struct DispatchLog: DispatchObserver {
         log.warning(
             "work waits on a route that no worker serves; it ends at its deadline",
             [.route: .int(Int(route.number))] + fields(of: route) + [
-                .next: "start a worker whose credential covers this app and environment",
+                .next: "start a worker whose credential covers this app and environment"
             ])
     }
 

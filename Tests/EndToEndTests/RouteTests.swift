@@ -1,6 +1,5 @@
 import FakeProviders
 import Foundation
-import OutboxCore
 import Support
 import Testing
 

@@ -1,8 +1,8 @@
 import OutboxCore
 import Postgres
 
-/// The oldest rows of the queue that have been due for long, by the shares that the share scan found, and positions that
-/// have been on lease for as long. Oldest first and bounded: each share is one probe of the index, no scan.
+/// The oldest rows of the queue that have been due for long, by the shares that the share scan found, and positions
+/// that have been on lease for as long. Oldest first and bounded: each share is one probe of the index, no scan.
 ///
 /// Answers nothing unless the asking worker is the one that has been alive for longest, so that a fleet warns once and
 /// needs no leader: at worst, while heartbeats cross, two workers warn.
