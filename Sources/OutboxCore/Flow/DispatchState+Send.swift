@@ -137,8 +137,8 @@ extension DispatchState {
     }
 
     /// The kind of a target's notification; nil when its lease is unknown.
-    package func kind(of tag: AttemptTag) -> KindNumber? {
-        batches[tag.slot]?.claimed.dispatch(ofTarget: tag.target).kind
+    package mutating func kind(of tag: AttemptTag) -> KindNumber? {
+        batches[tag.slot]?.origin().batch.dispatch(ofTarget: tag.target).kind
     }
 
     /// Puts what a lease has not sent back into the queue, without a trace on the ledger.

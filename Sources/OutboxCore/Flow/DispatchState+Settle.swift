@@ -32,13 +32,12 @@ extension DispatchState {
         _ attempt: AttemptResult, of dispatch: ClaimedDispatch, route: RouteNumber, lane: Int, target: ClaimedTarget,
         policy: RetryPolicy?, now: ContinuousClock.Instant
     ) -> Judgement {
+        let facts = lanes[lane].facts(on: route, within: settings.proofWindow, at: now)
         let context = JudgementContext(
             spentAttempts: Int(target.spentAttempts), policy: policy ?? settings.retry,
             expiresAt: dispatch.expiresAt, now: clock.time(at: now),
-            tokensMayBeCleared: isProven(lane, route, now) && !lanes[lane].isTokenStorm(on: route),
-            laneIsHealthy: isProven(lane, route, now) && lanes[lane].isHealthy(route),
-            pause: lanes[lane].description.pause, reconnectDelay: lanes[lane].reconnectDelay(at: now),
-            jitter: random.fraction())
+            tokensMayBeCleared: facts.tokensMayBeCleared, laneIsHealthy: facts.isHealthy, pause: facts.pause,
+            reconnectDelay: facts.reconnectDelay, jitter: random.fraction())
         return switch attempt.result {
         case .outcome(let outcome): Judgement.of(outcome, context)
         case .fault(let fault): Judgement.of(fault, context)
@@ -54,7 +53,7 @@ extension DispatchState {
         return LedgerRow(
             identifier: identifiers.next(at: attemptedAt, using: &random), notification: dispatch.notification,
             tenant: dispatch.share.tenant, device: target.device, tokenSequence: target.tokenSequence,
-            attempt: dispatch.attempt, position: batches[tag.slot]?.position(ofTarget: tag.target) ?? 0,
+            attempt: dispatch.attempt, position: Int16(claimed.index(ofTarget: tag.target) + 1),
             outcome: outcome, isFinal: disposition.isFinal, retryAfter: disposition.wait, attemptedAt: attemptedAt,
             answeredAt: answeredAt)
     }

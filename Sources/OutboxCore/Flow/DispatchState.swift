@@ -48,11 +48,11 @@ package struct DispatchState: Sendable {
 
     /// What a lease was claimed with, without a share in what changes: a copy of a whole lease, held while the lease is
     /// changed, would make each change copy its arrays.
-    func claimed(in slot: Int) -> (batch: ClaimedBatch, lane: Int) {
-        guard let claimed = batches[slot]?.claimed, let lane = batches[slot]?.lane else {
+    mutating func claimed(in slot: Int) -> (batch: ClaimedBatch, lane: Int) {
+        guard let claimed = batches[slot]?.origin() else {
             preconditionFailure("a lease outlives the requests of its targets")
         }
-        return (claimed, lane)
+        return claimed
     }
 
     /// The database said what time it is.

@@ -61,8 +61,11 @@ package struct LeasedBatch: Sendable {
     /// Results that no finished flush has written: ledger rows, or rows that only go back.
     package var unsettledRows: Int { pending.size + (writing?.size ?? 0) }
 
-    /// The position of a target's row, from 1.
-    func position(ofTarget target: Int) -> Int16 { Int16(claimed.index(ofTarget: target) + 1) }
+    /// What was claimed, and for which lane. Changes nothing; a call that may is made in place, where reading from an
+    /// array copies the whole element.
+    mutating func origin() -> (batch: ClaimedBatch, lane: Int) {
+        (claimed, lane)
+    }
 
     /// Whether nobody can have recovered the lease before `now`.
     func isSurelyOurs(at now: ContinuousClock.Instant) -> Bool { !isLost && now < leaseEnds }
