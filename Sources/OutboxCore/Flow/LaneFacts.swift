@@ -12,8 +12,8 @@ package struct LaneFacts: Equatable, Sendable {
 }
 
 extension LaneState {
-    /// What judging an attempt on `route` needs to know; `window` is how long an accepted push proves its topic. Changes
-    /// nothing; a call that may is made in place, where reading from an array copies all tables of the lane.
+    /// What judging an attempt on `route` needs to know; `window` is how long an accepted push proves its topic.
+    /// Changes nothing; a call that may is made in place, where reading from an array copies all tables of the lane.
     package mutating func facts(
         on route: RouteNumber, within window: Duration, at now: ContinuousClock.Instant
     ) -> LaneFacts {
