@@ -42,6 +42,9 @@ actor SendBench {
         configuration.concurrency = options.streams
         configuration.queueLimit = options.streams
         configuration.connectionsMax = 1
+        // Under callgrind the handshake alone takes seconds.
+        configuration.requestTimeout = .seconds(60)
+        configuration.connectTimeout = .seconds(60)
         configuration.capturedHeaders = ["apns-id"]
         let client = HTTP2Client(configuration, on: loop) { [weak self] results in
             self?.assumeIsolated { $0.take(&results) }

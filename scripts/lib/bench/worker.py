@@ -13,12 +13,14 @@ DONE = "SELECT NOT EXISTS (SELECT FROM postbell.queue) AND NOT EXISTS (SELECT FR
 
 
 class Worker:
-    """A running `postbell dispatch`; its settings are the environment's and those given."""
+    """A running `postbell dispatch`; its settings are the environment's and those given. `program` is its file, or
+    the command that runs it under something else."""
 
     def __init__(self, program, log, **settings):
         environment = dict(os.environ, SWIFT_BACKTRACE="enable=no", **settings)
         self.log = open(log, "ab")
-        self.process = subprocess.Popen([program, "dispatch"], stdin=subprocess.DEVNULL, stdout=self.log,
+        command = [program] if isinstance(program, str) else program
+        self.process = subprocess.Popen([*command, "dispatch"], stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=subprocess.STDOUT, env=environment)
 
     def __enter__(self):
