@@ -1497,26 +1497,17 @@ CREATE VIEW postbell.lane_health WITH (security_invoker='true') AS
     w.name AS worker,
     l.key AS lane,
         CASE
-            WHEN t.is_over THEN 'up'::text
+            WHEN (((l.value ->> 'state'::text) = 'paused'::text) AND (t.until <= now())) THEN 'probing'::text
             ELSE (l.value ->> 'state'::text)
         END AS state,
-        CASE
-            WHEN (NOT t.is_over) THEN (l.value ->> 'reason'::text)
-            ELSE NULL::text
-        END AS reason,
-        CASE
-            WHEN (NOT t.is_over) THEN ((l.value ->> 'since'::text))::timestamp with time zone
-            ELSE NULL::timestamp with time zone
-        END AS since,
-        CASE
-            WHEN (NOT t.is_over) THEN ((l.value ->> 'until'::text))::timestamp with time zone
-            ELSE NULL::timestamp with time zone
-        END AS until,
+    (l.value ->> 'reason'::text) AS reason,
+    ((l.value ->> 'since'::text))::timestamp with time zone AS since,
+    t.until,
     ARRAY( SELECT (r.value)::smallint AS value
            FROM jsonb_array_elements_text((l.value -> 'routes'::text)) r(value)) AS routes
    FROM ((postbell.worker_health w
      CROSS JOIN LATERAL jsonb_each(w.lanes) l(key, value))
-     CROSS JOIN LATERAL ( SELECT (((l.value ->> 'state'::text) = 'paused'::text) AND (((l.value ->> 'until'::text))::timestamp with time zone <= now())) AS is_over) t)
+     CROSS JOIN LATERAL ( SELECT ((l.value ->> 'until'::text))::timestamp with time zone AS until) t)
   WHERE (w.state = 'alive'::text);
 
 ALTER TABLE postbell.lane_health OWNER TO postbell_owner;
@@ -1832,7 +1823,7 @@ CREATE VIEW postbell.route_service WITH (security_invoker='true') AS
             h.until
            FROM postbell.lane_health h
           WHERE (r.route_no = ANY (h.routes))
-          ORDER BY (h.state <> 'up'::text), h.until, h.lane
+          ORDER BY (h.state <> 'up'::text), (h.state <> 'probing'::text), h.until, h.lane
          LIMIT 1) best ON (true));
 
 ALTER TABLE postbell.route_service OWNER TO postbell_owner;

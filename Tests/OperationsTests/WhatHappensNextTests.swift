@@ -143,6 +143,10 @@ import Testing
                 + "paused (403"
         ),
         (
+            life { $0.places = [queued(-60, service(.probing, reason: "403 InvalidProviderToken", until: -4))] },
+            "; a worker tries with one row whether its lane can send again, which was paused (403 Invalid"
+        ),
+        (
             life { $0.places = [queued(-60, service(.down, reason: "refused", until: 4))] },
             "but is held, because its lane apns/production/default has no connection (refused); the next try is "
                 + "2026-11-30 02:17:09+00 (in 4 s)."

@@ -34,7 +34,7 @@ import Testing
         #expect(limit.value == 4)
         var steps: [Int?] = []
         for _ in 0..<4 + 5 + 6 + 7 {
-            limit.accepted(at: start)
+            limit.accepted()
             if steps.last != limit.value { steps.append(limit.value) }
         }
         #expect(steps == [4, 5, 6, 7, nil])

@@ -53,7 +53,7 @@ struct HealthTests {
     }
 
     @Test(arguments: DatabaseServer.allCases)
-    func `A route is as well as the best of its lanes, and a pause ends by itself`(
+    func `A route is as well as the best of its lanes, and a pause that ran out waits for its probe`(
         server: DatabaseServer
     ) async throws {
         try await Outbox.on(server) { outbox in
@@ -78,10 +78,10 @@ struct HealthTests {
                         "b apns/production/default down refused {1} 00:05:00",
                     ])
             try await Self.register(outbox, "a", lane(.paused, "403 x", seconds: -1), owner: owner)
-            #expect(try await Self.routes(outbox)[1] == "apns/production/app.one 2 up")
+            #expect(try await Self.routes(outbox)[1] == "apns/production/app.one 2 probing 403 x")
             #expect(
                 try await outbox.texts("SELECT concat_ws(' ', state, reason) FROM postbell.lane_health ORDER BY worker")
-                    == ["up", "down refused"])
+                    == ["probing 403 x", "down refused"])
             try await Self.register(outbox, "c")
             #expect(try await Self.routes(outbox)[0] == "none 3 up", "a worker without lanes ends waits too")
         }

@@ -166,16 +166,16 @@ SELECT
     w.worker_no,
     w.name AS worker,
     l.key AS lane,
-    CASE WHEN t.is_over THEN 'up' ELSE l.value ->> 'state' END AS state,
-    CASE WHEN NOT t.is_over THEN l.value ->> 'reason' END AS reason,
-    CASE WHEN NOT t.is_over THEN (l.value ->> 'since')::timestamptz END AS since,
-    CASE WHEN NOT t.is_over THEN (l.value ->> 'until')::timestamptz END AS until,
+    -- a pause ends with the answer to a probe, for which there has to be a row
+    CASE WHEN l.value ->> 'state' = 'paused' AND t.until <= pg_catalog.now() THEN 'probing'
+        ELSE l.value ->> 'state' END AS state,
+    l.value ->> 'reason' AS reason,
+    (l.value ->> 'since')::timestamptz AS since,
+    t.until,
     ARRAY(SELECT r.value::smallint FROM jsonb_array_elements_text(l.value -> 'routes') r) AS routes
 FROM postbell.worker_health w
 CROSS JOIN LATERAL jsonb_each(w.lanes) l
-CROSS JOIN LATERAL (
-    SELECT l.value ->> 'state' = 'paused' AND (l.value ->> 'until')::timestamptz <= pg_catalog.now() AS is_over
-) t
+CROSS JOIN LATERAL (SELECT (l.value ->> 'until')::timestamptz AS until) t
 WHERE w.state = 'alive';
 
 -- Who serves a route, and whether it is sent on: the one definition of `unserved`. The best of its lanes counts; the
@@ -197,7 +197,7 @@ LEFT JOIN LATERAL (
     SELECT h.lane, h.state, h.reason, h.since, h.until
     FROM postbell.lane_health h
     WHERE r.route_no = ANY (h.routes)
-    ORDER BY h.state <> 'up', h.until, h.lane
+    ORDER BY h.state <> 'up', h.state <> 'probing', h.until, h.lane
     LIMIT 1
 ) best ON true;
 

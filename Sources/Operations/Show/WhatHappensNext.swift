@@ -57,7 +57,7 @@ struct WhatHappensNext {
     private func waits(_ place: NotificationLife.Place) -> String {
         let text = "It waits until \(moment(place.at)): \(whyItWaits(place))."
         switch place.service.state {
-        case .up, .down:
+        case .up, .down, .probing:
             return text
         case .unserved:
             return text
@@ -99,6 +99,9 @@ struct WhatHappensNext {
         case .down:
             return "\(due), but is held, because \(laneTrouble(place)); the next try is "
                 + "\(place.service.until.map(moment) ?? "to come")."
+        case .probing:
+            return "\(due); a worker tries with one row whether its lane can send again, which was paused"
+                + "\(cause(place))."
         case .up where place.crashes > 0:
             return
                 "\(due). A worker died \(place.crashes == 1 ? "once" : "\(place.crashes) times") while it held "
@@ -136,8 +139,11 @@ struct WhatHappensNext {
     private func laneTrouble(_ place: NotificationLife.Place) -> String {
         let service = place.service
         let lane = service.lane.map { "its lane \($0)" } ?? "its lane"
-        let cause = service.reason.map { " (\($0))" } ?? ""
-        return service.state == .paused ? "\(lane) is paused\(cause)" : "\(lane) has no connection\(cause)"
+        return lane + (service.state == .paused ? " is paused" : " has no connection") + cause(place)
+    }
+
+    private func cause(_ place: NotificationLife.Place) -> String {
+        place.service.reason.map { " (\($0))" } ?? ""
     }
 
     private func whenAWorkerComes(_ place: NotificationLife.Place) -> String {

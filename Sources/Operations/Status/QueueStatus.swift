@@ -32,7 +32,7 @@ struct FlightStatus: Equatable, Sendable {
 struct RouteStatus: Equatable, Sendable {
     /// The states of `postbell.route_service`.
     enum State: String, Sendable {
-        case up, down, paused, unserved
+        case up, down, paused, probing, unserved
     }
 
     let route: String

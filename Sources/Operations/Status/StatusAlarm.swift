@@ -55,7 +55,7 @@ extension StatusReport {
         let until = lane.until.map { TimeText.withDistance($0, now: now) } ?? "later"
         let cause = lane.reason.map { ": \($0)" } ?? ""
         switch lane.state {
-        case .up, .unserved:
+        case .up, .probing, .unserved:
             return nil
         case .paused:
             return StatusAlarm(

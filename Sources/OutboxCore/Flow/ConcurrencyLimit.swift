@@ -6,7 +6,7 @@ package struct ConcurrencyLimit: Equatable, Sendable {
     /// Nil while the provider has asked for nothing: the transport's own limit holds.
     package private(set) var value: Int?
     private var ceiling = 0
-    private var accepted = 0
+    private var acceptedInWindow = 0
     private var loweredAt: ContinuousClock.Instant?
 
     /// The answers of one burst were all asked for at the same pace: they lower the limit once.
@@ -22,15 +22,15 @@ package struct ConcurrencyLimit: Equatable, Sendable {
         let present = value ?? inFlight
         ceiling = max(ceiling, present)
         value = max(1, present / 2)
-        accepted = 0
+        acceptedInWindow = 0
     }
 
     /// A push was accepted.
-    package mutating func accepted(at now: ContinuousClock.Instant) {
+    package mutating func accepted() {
         guard let value else { return }
-        accepted += 1
-        guard accepted >= value else { return }
-        accepted = 0
+        acceptedInWindow += 1
+        guard acceptedInWindow >= value else { return }
+        acceptedInWindow = 0
         self.value = value + 1 < ceiling ? value + 1 : nil
         if self.value == nil { ceiling = 0 }
     }

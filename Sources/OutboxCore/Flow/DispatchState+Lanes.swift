@@ -50,11 +50,11 @@ extension DispatchState {
         } else if outcome.kind == .misconfigured || !isProven(lane, route, now) {
             noteHeldTarget(outcome, lane: lane, route: route, now: now)
         } else {
-            learnEndOfPause(lane: lane, route: route, now: now)
+            learnEndOfPause(lane: lane, now: now)
         }
     }
 
-    private mutating func learnEndOfPause(lane: Int, route: RouteNumber, now: ContinuousClock.Instant) {
+    private mutating func learnEndOfPause(lane: Int, now: ContinuousClock.Instant) {
         // The credential is right, or nothing would have been said of the token.
         if lanes[lane].answeredWell(route: nil, at: now).lane { alarms.append(.resumed(lane: lane, route: nil)) }
     }

@@ -19,7 +19,7 @@ package struct LaneState: Equatable, Sendable {
     package private(set) var rate: Double = 0
     /// Closed while the credential, team or project is refused, or the provider wants less of all of it.
     package private(set) var gate = LaneGate()
-    /// What is known of each topic: a lane's routes differ in their app, and with it in the topic.
+    /// What is known of each topic, in the routes' order: a lane's routes differ in their app, and with it in the topic.
     package private(set) var topics: [TopicState] = []
     /// How much may be in flight after the provider asked for less.
     package private(set) var limit = ConcurrencyLimit()
@@ -53,12 +53,14 @@ package struct LaneState: Equatable, Sendable {
 
     /// Whether rows of `route` may be claimed and sent: lane and topic are open.
     package func isOpen(_ route: RouteNumber, at now: ContinuousClock.Instant) -> Bool {
-        isOpen(at: now) && (topic(route)?.gate.allowance(at: now) ?? 0) > 0
+        guard let index = index(of: route) else { return false }
+        return isOpen(at: now) && topics[index].gate.allowance(at: now) > 0
     }
 
     /// Whether what is sent now is to find out whether a pause can end.
     package func isProbing(_ route: RouteNumber) -> Bool {
-        gate.pause != nil || topic(route)?.gate.pause != nil
+        guard let index = index(of: route) else { return gate.pause != nil }
+        return gate.pause != nil || topics[index].gate.pause != nil
     }
 
     /// Routes whose rows may be claimed.
@@ -69,8 +71,8 @@ package struct LaneState: Equatable, Sendable {
 
     /// How many more requests of `route` may be handed to the transport.
     package func room(for route: RouteNumber, at now: ContinuousClock.Instant) -> Int {
-        guard let topic = topic(route) else { return 0 }
-        return min(room(at: now), topic.gate.allowance(at: now))
+        guard let index = index(of: route) else { return 0 }
+        return min(room(at: now), topics[index].gate.allowance(at: now))
     }
 
     /// How many more requests may be handed to the transport, whatever their topic.
@@ -81,18 +83,22 @@ package struct LaneState: Equatable, Sendable {
     /// The registry has these routes for the lane.
     package mutating func setRoutes(_ routes: [RouteNumber]) {
         guard routes != self.routes else { return }
-        self.routes = routes
         topics = routes.map { topic($0) ?? TopicState(route: $0, window: guardSettings.window) }
+        self.routes = routes
     }
 
     /// What is known of a route's topic; nil when the lane does not serve it.
     package func topic(_ route: RouteNumber) -> TopicState? {
-        // A handful: a search costs less than a hash.
-        topics.first { $0.route == route }
+        index(of: route).map { topics[$0] }
+    }
+
+    /// Where a route's topic is. Routes are two bytes each and few: a search costs less than a hash.
+    private func index(of route: RouteNumber) -> Int? {
+        routes.firstIndex(of: route)
     }
 
     private mutating func updateTopic(_ route: RouteNumber, _ change: (inout TopicState) -> Void) {
-        guard let index = topics.firstIndex(where: { $0.route == route }) else { return }
+        guard let index = index(of: route) else { return }
         change(&topics[index])
     }
 
@@ -176,32 +182,32 @@ package struct LaneState: Equatable, Sendable {
 
     /// Whether `route` was accepted within `window`.
     package func isProven(route: RouteNumber, within window: Duration, at now: ContinuousClock.Instant) -> Bool {
-        guard let proven = topic(route)?.provenAt else { return false }
+        guard let index = index(of: route), let proven = topics[index].provenAt else { return false }
         return proven.duration(to: now) <= window
     }
 
     /// Whether one more answer against a token of `route` would look like a wrong configuration.
     package func isTokenStorm(on route: RouteNumber) -> Bool {
-        guard let topic = topic(route) else { return false }
-        return guardSettings.tripsByTokens(topic.window.total)
+        guard let index = index(of: route) else { return false }
+        return guardSettings.tripsByTokens(topics[index].window.total)
     }
 
     /// Whether one more throttled target of `route` means that the provider wants less of the whole lane.
     package func isThrottleStorm(on route: RouteNumber) -> Bool {
-        guard let topic = topic(route) else { return false }
-        return guardSettings.tripsByThrottling(topic.window.total)
+        guard let index = index(of: route) else { return false }
+        return guardSettings.tripsByThrottling(topics[index].window.total)
     }
 
     /// Whether a failure says something about its device rather than about the provider.
     package func isHealthy(_ route: RouteNumber) -> Bool {
-        guard let topic = topic(route) else { return false }
-        return guardSettings.isHealthy(topic.window.total)
+        guard let index = index(of: route) else { return false }
+        return guardSettings.isHealthy(topics[index].window.total)
     }
 
     /// A push of `route` was accepted: the credential, topic and environment are right.
     package mutating func accepted(route: RouteNumber, at now: ContinuousClock.Instant) {
         updateTopic(route) { $0.provenAt = now }
-        limit.accepted(at: now)
+        limit.accepted()
     }
 
     /// Somebody looked after the configuration: what is paused is tried at once.

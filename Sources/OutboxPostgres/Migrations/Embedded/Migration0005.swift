@@ -5,7 +5,7 @@ extension Migration {
     /// 0005_dispatch.sql
     static let dispatch0005 = Migration(
         version: 5, name: "dispatch",
-        checksum: "7835b37e91f9079b02270b4d74f3ce85f7afaff0c953522807d7bcfea9a1e589",
+        checksum: "0f5b9285b2516ec15f634d1511790e0b63f03f0d61ad4c630fda833c324f8b61",
         sql: #"""
 -- Postbell 0005: what workers call beside their own statements (recovery, the days of the ledger), and how they are.
 --
@@ -175,16 +175,16 @@ SELECT
     w.worker_no,
     w.name AS worker,
     l.key AS lane,
-    CASE WHEN t.is_over THEN 'up' ELSE l.value ->> 'state' END AS state,
-    CASE WHEN NOT t.is_over THEN l.value ->> 'reason' END AS reason,
-    CASE WHEN NOT t.is_over THEN (l.value ->> 'since')::timestamptz END AS since,
-    CASE WHEN NOT t.is_over THEN (l.value ->> 'until')::timestamptz END AS until,
+    -- a pause ends with the answer to a probe, for which there has to be a row
+    CASE WHEN l.value ->> 'state' = 'paused' AND t.until <= pg_catalog.now() THEN 'probing'
+        ELSE l.value ->> 'state' END AS state,
+    l.value ->> 'reason' AS reason,
+    (l.value ->> 'since')::timestamptz AS since,
+    t.until,
     ARRAY(SELECT r.value::smallint FROM jsonb_array_elements_text(l.value -> 'routes') r) AS routes
 FROM postbell.worker_health w
 CROSS JOIN LATERAL jsonb_each(w.lanes) l
-CROSS JOIN LATERAL (
-    SELECT l.value ->> 'state' = 'paused' AND (l.value ->> 'until')::timestamptz <= pg_catalog.now() AS is_over
-) t
+CROSS JOIN LATERAL (SELECT (l.value ->> 'until')::timestamptz AS until) t
 WHERE w.state = 'alive';
 
 -- Who serves a route, and whether it is sent on: the one definition of `unserved`. The best of its lanes counts; the
@@ -206,7 +206,7 @@ LEFT JOIN LATERAL (
     SELECT h.lane, h.state, h.reason, h.since, h.until
     FROM postbell.lane_health h
     WHERE r.route_no = ANY (h.routes)
-    ORDER BY h.state <> 'up', h.until, h.lane
+    ORDER BY h.state <> 'up', h.state <> 'probing', h.until, h.lane
     LIMIT 1
 ) best ON true;
 
