@@ -3,7 +3,7 @@ import PackageDescription
 
 // Rings, arrows point down only (scripts/check holds the imports to it):
 //   application   postbell, postbell-fake-providers, postbell-bench, Operations, DispatchRuntime
-//   adapters      OutboxPostgres, APNS, Telemetry, FakeProviders
+//   adapters      OutboxPostgres, APNS, FCM, Telemetry, FakeProviders
 //   technique     EventLoop, Postgres, HTTP2, Credentials
 //   core          OutboxCore
 // The C targets below them all are never part of a `package` signature.
@@ -55,6 +55,7 @@ let package = Package(
         // adapters
         library("OutboxPostgres", ["OutboxCore", "Postgres", "EventLoop"]),
         library("APNS", ["OutboxCore", "HTTP2", "Credentials"]),
+        library("FCM", ["OutboxCore", "HTTP2", "Credentials"]),
         library("Telemetry"),
         library("FakeProviders", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL", "Credentials"]),
 
@@ -68,7 +69,7 @@ let package = Package(
             "postbell",
             [
                 "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "HTTP2", "Credentials", "APNS",
-                "Telemetry", "DispatchRuntime", "Operations",
+                "FCM", "Telemetry", "DispatchRuntime", "Operations",
             ]
         ),
         tool("postbell-fake-providers", ["FakeProviders", "EventLoop"]),
@@ -91,6 +92,7 @@ let package = Package(
         tests("Credentials", ["Credentials"]),
         tests("OutboxPostgres", ["OutboxPostgres", "OutboxCore", "Postgres", "EventLoop", "Support"]),
         tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders"]),
+        tests("FCM", ["FCM", "OutboxCore", "HTTP2", "Credentials"]),
         tests("Telemetry", ["Telemetry"]),
         tests("Operations", ["Operations", "OutboxCore", "OutboxPostgres", "Postgres", "Telemetry", "Support"]),
         tests("DispatchRuntime", ["DispatchRuntime", "OutboxCore", "EventLoop", "HTTP2", "Telemetry", "Support"]),
