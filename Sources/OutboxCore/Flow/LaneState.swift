@@ -19,7 +19,7 @@ package struct LaneState: Equatable, Sendable {
     package private(set) var rate: Double = 0
     /// Closed while the credential, team or project is refused, or the provider wants less of all of it.
     package private(set) var gate = LaneGate()
-    /// What is known of each topic, in the routes' order: a lane's routes differ in their app, and with it in the topic.
+    /// What is known of each topic, in the routes' order: they differ in their app, and with it in the topic.
     package private(set) var topics: [TopicState] = []
     /// How much may be in flight after the provider asked for less.
     package private(set) var limit = ConcurrencyLimit()
