@@ -33,6 +33,8 @@ package struct HTTP2ClientConfiguration: Sendable {
     package var capturedHeaders: [String] = []
     /// A file of PEM certificates that are trusted in addition to the system's.
     package var caFile: String?
+    /// The proxy to go through; nil for straight to the host.
+    package var proxy: HTTPProxy?
     /// How often a request is sent in all before `notSent` is given back: refusals and GOAWAYs call for another try.
     package var triesMax = 3
     /// How long every stream must have been taken, with requests waiting, before another connection is opened.
