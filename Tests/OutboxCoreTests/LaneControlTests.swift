@@ -215,4 +215,57 @@ import Testing
         scene.claim(scene.single(1000))
         #expect(scene.sent().count == 1000)
     }
+
+    @Test func aForeignTokenIsToldOfInAProvenLaneToo() {
+        var scene = scene(2)
+        scene.end(0, Self.delivered)
+        scene.end(1, Self.foreignToken)
+        #expect(
+            scene.state.takeAlarms() == [.held(lane: 0, route: 1, status: 403, reason: "SENDER_ID_MISMATCH")])
+    }
+
+    @Test func aHeldTargetIsToldOfAgainAfterThePause() throws {
+        var scene = scene(1)
+        scene.end(0, Self.foreignToken)
+        #expect(scene.state.takeAlarms().count == 1)
+        for (second, alarms) in [(2300.0, 0), (2500.0, 1)] {
+            let claimed = scene.claim(scene.single(1), at: second)
+            let slot = try #require(claimed)
+            _ = scene.sent(at: second)
+            scene.end(0, Self.foreignToken, at: second, slot: slot)
+            #expect(scene.state.takeAlarms().count == alarms, "\(second) s after the first")
+        }
+    }
+
+    @Test func whatLedToATopicsPauseDoesNotLeadToTheNext() throws {
+        var scene = scene(40) { $0.stormGuard.window = .seconds(86_400) }
+        for target in 0..<40 { scene.end(target, Self.badToken) }
+        #expect(pauses(scene.state.takeAlarms()) == [1])
+        for (second, answer) in [(2500.0, Self.delivered), (2501.0, Self.badToken)] {
+            let claimed = scene.claim(scene.single(1), at: second)
+            let slot = try #require(claimed)
+            _ = scene.sent(at: second)
+            scene.end(0, answer, at: second, slot: slot)
+        }
+        #expect(scene.state.openRoutes(at: scene.at(2502)) == [1, 2])
+        let cleared = scene.effects(at: 2502).filter { $0.change == .tokenInvalid }.count
+        #expect(cleared == 1, "the lane is proven, and one dead token is no storm")
+    }
+
+    @Test func anotherCredentialIsNotBlamedForWhatTheOldOneDid() throws {
+        var scene = scene(21)
+        for target in 0..<20 { scene.end(target, Self.badToken) }
+        scene.state.credentialWasRead(lane: 0, isAnother: true, now: scene.at(1))
+        scene.end(20, Self.badToken, at: 2)
+        #expect(pauses(scene.state.takeAlarms()).isEmpty, "the 21st would have been a storm")
+    }
+
+    @Test func firstSendsEarnRetries() {
+        var scene = DispatchScene()
+        scene.state.updateLane(0) { $0.setCapacity(5000) }
+        scene.claim(scene.single(200))
+        #expect(scene.sent().count == 200)
+        scene.claim(scene.single(50), spentAttempts: 1)
+        #expect(scene.sent().count == 30, "ten to begin with, and a tenth of the first sends")
+    }
 }
