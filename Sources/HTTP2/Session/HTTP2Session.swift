@@ -1,4 +1,5 @@
 import CNGHTTP2
+import Glibc
 
 /// One side of an HTTP/2 connection without its socket: bytes in, bytes out, and what became of the streams.
 ///
@@ -172,6 +173,10 @@ final class HTTP2Session {
 
     /// Takes bytes from the peer.
     func receive(_ bytes: UnsafePointer<UInt8>, count: Int) {
+        if !hasSettings, count >= 5, memcmp(bytes, "HTTP/", 5) == 0 {
+            // nghttp2 only sees a frame that is too large.
+            violation = "the peer agreed on h2 and speaks HTTP/1.1"
+        }
         let result = nghttp2_session_mem_recv(pointer, bytes, count)
         if result < 0 { failure = SessionCallbacks.describe(Int32(result)) }
     }

@@ -19,6 +19,9 @@ final class TLSStream {
     let descriptor: Int32
     private let ssl: OpaquePointer
     private let peer: String
+    private let host: String
+    /// What was wrong with the peer's certificate, if anything was.
+    private var fault: CertificateFault?
 
     /// Takes over `descriptor`, which is connected, and closes it in any case.
     ///
@@ -31,8 +34,11 @@ final class TLSStream {
         self.ssl = ssl
         self.descriptor = descriptor
         self.peer = peer
+        self.host = host
         let parameters = SSL_get0_param(ssl)
-        X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        // The common name is a name for people; only an alternative name is a host's (RFC 9110 4.3.4, RFC 9525 2).
+        let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
+        X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(flags))
         var isReady = SSL_set_fd(ssl, descriptor) == 1
         if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) != 1 {
             ERR_clear_error()
@@ -48,6 +54,19 @@ final class TLSStream {
             throw HTTP2ConnectionError(.tls, peer: peer, reason: TLSFailure.firstReason() ?? "cannot be set up")
         }
         SSL_set_connect_state(ssl)
+        SSL_set_ex_data(ssl, Self.ownerIndex, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Where OpenSSL keeps the stream that an SSL belongs to: the place that is the application's (SSL_set_app_data).
+    private static let ownerIndex: Int32 = 0
+
+    /// Called while the peer's chain is verified, within `handshake`, so the stream is alive.
+    static func noteFault(_ store: OpaquePointer) {
+        let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
+        guard let ssl, let owner = SSL_get_ex_data(OpaquePointer(ssl), ownerIndex) else { return }
+        Unmanaged<TLSStream>.fromOpaque(owner)._withUnsafeGuaranteedRef { stream in
+            stream.fault = CertificateFault(store, host: stream.host)
+        }
     }
 
     deinit {
@@ -59,11 +78,21 @@ final class TLSStream {
     func handshake() -> Progress {
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
+        let number = errno
         guard result != 1 else { return agreed() }
         switch SSL_get_error(ssl, result) {
         case SSL_ERROR_WANT_READ: return .blocked(.readable)
         case SSL_ERROR_WANT_WRITE: return .blocked(.writable)
-        default: return .failed(TLSFailure.handshake(ssl, peer: peer))
+        case SSL_ERROR_SYSCALL where number != 0:
+            ERR_clear_error()
+            let reason = "in the handshake: \(TLSFailure.system(number))"
+            return .failed(HTTP2ConnectionError(.tls, peer: peer, reason: reason))
+        default:
+            if let fault {
+                ERR_clear_error()
+                return .failed(HTTP2ConnectionError(fault.code, peer: peer, reason: fault.reason))
+            }
+            return .failed(TLSFailure.handshake(peer: peer))
         }
     }
 
@@ -71,8 +100,15 @@ final class TLSStream {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
         SSL_get0_alpn_selected(ssl, &name, &count)
-        guard let name, count == 2, name[0] == 0x68, name[1] == 0x32 else {
-            return .failed(HTTP2ConnectionError(.noHTTP2, peer: peer, reason: "the peer does not offer h2"))
+        guard let name, count > 0 else {
+            return .failed(HTTP2ConnectionError(.noHTTP2, peer: peer, reason: "the peer knows no ALPN, so no HTTP/2"))
+        }
+        let chosen = String(decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
+        guard chosen == "h2" else {
+            // One of a few registered names, but the peer could have written anything.
+            let words = String(chosen.filter { $0.isASCII && ($0.isLetter || $0.isNumber || "/.-".contains($0)) })
+            let reason = "the peer chose \(words) in place of h2"
+            return .failed(HTTP2ConnectionError(.noHTTP2, peer: peer, reason: reason))
         }
         return .done(0)
     }

@@ -140,9 +140,12 @@ actor ClientHarness {
     }
 
     /// Why there was no connection, the last time.
-    var downCode: HTTP2ConnectionError.Code? {
-        states.compactMap { if case .down(let error, _) = $0 { error.code } else { nil } }.last
+    var downError: HTTP2ConnectionError? {
+        states.compactMap { if case .down(let error, _) = $0 { error } else { nil } }.last
     }
+
+    /// Its code.
+    var downCode: HTTP2ConnectionError.Code? { downError?.code }
 
     /// How long the client said it would wait, each time, at most.
     private(set) var downWaits: [Duration] = []

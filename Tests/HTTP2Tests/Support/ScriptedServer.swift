@@ -5,7 +5,11 @@ import Foundation
 /// How a scripted server greets in TLS.
 struct ServerTLS: Sendable {
     var credential = TestCertificates.shared.good
+    /// Certificates that are sent along with the server's own.
+    var chain: [Credential] = []
     var offersHTTP2 = true
+    /// Chooses `http/1.1` by ALPN, whatever the client offers.
+    var choosesHTTP1 = false
     var speaksOnlyTLS11 = false
 }
 
@@ -17,8 +21,8 @@ final class ScriptedServer: Sendable {
     private struct State {
         var failures: [String] = []
         var connections = 0
-        var running = 0
         var requestBytes = 0
+        var requestFrames = 0
         var open: [Int32] = []
         var isStopped = false
     }
@@ -28,6 +32,7 @@ final class ScriptedServer: Sendable {
     private let tls: ServerTLS
     private let script: Script
     private let state = Guarded(State())
+    private let ended = DispatchSemaphore(value: 0)
 
     /// Listens on a free loopback port and runs `script` for each connection, which finds its number in it.
     init(_ tls: ServerTLS = ServerTLS(), _ script: @escaping Script) throws {
@@ -60,7 +65,15 @@ final class ScriptedServer: Sendable {
     /// Plain bytes that clients have sent inside TLS, over all connections.
     var requestBytes: Int { state.withLock { $0.requestBytes } }
 
+    /// Frames that carry a request or a part of one, over all connections.
+    var requestFrames: Int { state.withLock { $0.requestFrames } }
+
     func noteRequestBytes(_ count: Int) { state.withLock { $0.requestBytes += count } }
+
+    func noteRequestFrame() { state.withLock { $0.requestFrames += 1 } }
+
+    /// Waits until one more connection has been served to its end; false after 30 seconds.
+    func waitForEnd() -> Bool { ended.wait(timeout: .now() + 30) == .success }
 
     /// Ends the listener and all connections.
     func stop() {
@@ -100,6 +113,7 @@ final class ScriptedServer: Sendable {
         }
         state.withLock { $0.open.removeAll { $0 == descriptor } }
         close(descriptor)
+        ended.signal()
     }
 }
 

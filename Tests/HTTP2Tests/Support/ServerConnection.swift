@@ -76,14 +76,28 @@ final class ServerConnection {
     }
 
     private static func prepare(_ context: OpaquePointer, _ tls: ServerTLS) -> OpaquePointer {
+        // Weak keys and digests are for the client to refuse.
+        SSL_CTX_set_security_level(context, 0)
         SSL_CTX_use_certificate(context, tls.credential.certificate)
         SSL_CTX_use_PrivateKey(context, tls.credential.key)
+        for link in tls.chain {
+            X509_up_ref(link.certificate)
+            SSL_CTX_ctrl(context, SSL_CTRL_EXTRA_CHAIN_CERT, 0, link.certificate.map(UnsafeMutableRawPointer.init))
+        }
         if tls.speaksOnlyTLS11 {
-            SSL_CTX_set_cipher_list(context, "DEFAULT@SECLEVEL=0")
             SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_VERSION), nil)
             SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_1_VERSION), nil)
         }
-        if tls.offersHTTP2 {
+        if tls.choosesHTTP1 {
+            SSL_CTX_set_alpn_select_cb(
+                context,
+                { _, chosen, length, _, _, _ in
+                    let name: StaticString = "http/1.1"
+                    chosen?.pointee = name.utf8Start
+                    length?.pointee = UInt8(name.utf8CodeUnitCount)
+                    return SSL_TLSEXT_ERR_OK
+                }, nil)
+        } else if tls.offersHTTP2 {
             SSL_CTX_set_alpn_select_cb(
                 context,
                 { _, chosen, length, offered, count, _ in
@@ -131,6 +145,7 @@ final class ServerConnection {
         let size = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
         let stream = head[5...8].reduce(0) { $0 << 8 | Int32($1) }
         let frame = Frame(type: head[3], flags: head[4], stream: stream, payload: try read(size))
+        if [Frame.headers, Frame.data, Frame.continuation].contains(frame.type) { server.noteRequestFrame() }
         switch frame.type {
         case Frame.settings where frame.flags & 1 == 0:
             if answersSettings { send(Frame(type: Frame.settings, flags: 1)) }
