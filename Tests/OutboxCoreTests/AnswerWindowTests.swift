@@ -26,6 +26,16 @@ import Testing
                 }())
     }
 
+    @Test(arguments: [AnswerWindow.Answer.good, .providerFault, .tokenFault, .throttled])
+    func forgetsEachKindStepByStep(answer: AnswerWindow.Answer) {
+        var window = AnswerWindow(.seconds(80))
+        window.count(answer, at: start)
+        for second in 1...9 { window.count(.good, at: start + .seconds(second * 10)) }
+        let total = window.total
+        #expect(total.answers < 10)
+        #expect((total.providerFaults, total.tokenFaults, total.throttled) == (0, 0, 0))
+    }
+
     @Test func isExactOverManyRandomTimes() {
         // Against a list of all answers: what the window holds is between seven eighths of it and all of it.
         var random = SplitMix(seed: 11)

@@ -39,4 +39,15 @@ import Testing
         }
         #expect(steps == [4, 5, 6, 7, nil])
     }
+
+    @Test func growsBackToWhereItFirstFellFrom() {
+        var limit = ConcurrencyLimit()
+        limit.throttled(inFlight: 8, at: start)
+        limit.throttled(inFlight: 4, at: start + .seconds(1))
+        #expect(limit.value == 2)
+        for _ in 0..<2 + 3 + 4 + 5 + 6 { limit.accepted() }
+        #expect(limit.value == 7)
+        for _ in 0..<7 { limit.accepted() }
+        #expect(limit.value == nil)
+    }
 }

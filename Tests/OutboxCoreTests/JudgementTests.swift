@@ -7,11 +7,11 @@ import Testing
 
     func context(
         spent: Int = 0, proven: Bool = true, healthy: Bool = false, lifetime: Duration = .seconds(86_400),
-        jitter: Double = 0
+        jitter: Double = 0, reconnectDelay: Duration = .seconds(3)
     ) -> JudgementContext {
         JudgementContext(
             spentAttempts: spent, policy: .standard, expiresAt: Self.now + lifetime, now: Self.now,
-            tokensMayBeCleared: proven, laneIsHealthy: healthy, pause: .seconds(2400), reconnectDelay: .seconds(3),
+            tokensMayBeCleared: proven, laneIsHealthy: healthy, pause: .seconds(2400), reconnectDelay: reconnectDelay,
             jitter: jitter)
     }
 
@@ -109,6 +109,12 @@ import Testing
         #expect(judgement.disposition == .release(.seconds(3)))
         #expect(judgement.outcome == nil)
         #expect(judgement.change == nil)
+    }
+
+    @Test func whatWasNotSentNeverComesRoundAtOnce() {
+        // Refused over and over on a connection that stands: without a wait the row would turn in circles.
+        let judgement = Judgement.of(.notSent(reason: "refused_stream"), context(reconnectDelay: .zero))
+        #expect(judgement.disposition == .release(.seconds(1)))
     }
 
     @Test func exponentialPoliciesDoubleUpToTheirCap() {
