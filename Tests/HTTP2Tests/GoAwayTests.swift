@@ -1,3 +1,4 @@
+import Foundation
 import HTTP2
 import Testing
 
@@ -24,6 +25,40 @@ import Testing
             #expect(results.map { $0.captured[0] } == ["first", "first", "second", "second"])
             #expect(await harness.statistics.goAways == 1)
             #expect(await harness.replacedReasons == [#"code 0: {"reason":"Shutdown"}"#])
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 2)
+    }
+
+    @Test func whatAPeerSaidBeforeItTookNoMoreIsStillHeard() async throws {
+        let (asked, gone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            if connection.number == 1 {
+                _ = try connection.requests(4)
+                asked.wait()
+                connection.respond(1)
+                connection.goAway(last: 5)
+                connection.respond(3)
+                let end = connection.abort()
+                gone.signal()
+                throw end
+            }
+            for request in try connection.requests(2) { connection.respond(request.stream) }
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) { harness in
+            await harness.submit(4)
+            try await harness.wait("four are in flight") { $0.statistics.inFlight == 4 }
+            // The write of the fifth fails; answers and GOAWAY lie in the socket's buffer.
+            await harness.submitUnheard(first: 5) {
+                asked.signal()
+                gone.wait()
+            }
+            let results = try await harness.results(5).sorted { $0.tag < $1.tag }
+            #expect(results.map(\.status) == [200, 200, nil, 200, 200])
+            #expect(results[2].fault == .unanswered(.connectionLost), "covered by the GOAWAY, and never answered")
         }
         server.stop()
         #expect(server.failures.isEmpty)

@@ -161,12 +161,12 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     /// Bytes of one wake-up; what is left has to wait until other descriptors had their turn.
     private static let bytesInRow = 128 * 1024
 
-    private func receive() {
+    private func receive(atMost limit: Int = bytesInRow) {
         guard let stream else { return }
         let now = ContinuousClock.now
         let buffer = client.readBuffer
         var trouble: HTTP2ConnectionError?
-        var left = Self.bytesInRow
+        var left = limit
         reading: while true {
             switch stream.read(into: buffer, capacity: ClientCore.readCapacity) {
             case .done(let count):
@@ -289,11 +289,23 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
                 isBlocked = true
                 return
             case .ended:
-                return close(HTTP2ConnectionError(.closedByPeer, peer: peer, reason: "closed in order"))
+                return closeAfterHearing(
+                    HTTP2ConnectionError(.closedByPeer, peer: peer, reason: "closed in order"))
             case .failed(let error):
-                return close(error)
+                return closeAfterHearing(error)
             }
         }
+    }
+
+    /// The most that can wait unread in a socket and inside TLS; nothing is added to it any more.
+    private static let lastWordsLimit = 16 * 1024 * 1024
+
+    /// The peer takes nothing more, because of `error`. What it said before is still there to be read: answers, and the
+    /// GOAWAY that tells which requests it never looked at. Without them all of those would count as unanswered.
+    private func closeAfterHearing(_ error: HTTP2ConnectionError) {
+        output.consume(output.pending)
+        receive(atMost: Self.lastWordsLimit)
+        close(error)
     }
 
     private func watch(_ descriptor: Int32, _ wanted: Interest) {

@@ -193,6 +193,15 @@ actor ClientHarness {
     }
 }
 
+extension ClientHarness {
+    /// Keeps the client's loop from everything else while `body` runs, and then submits a request: it is written before
+    /// anything is read that has come meanwhile.
+    func submitUnheard(_ count: Int = 1, first: UInt64, after body: @Sendable () -> Void) {
+        body()
+        submit(count, first: first)
+    }
+}
+
 /// What a harness waited for in vain.
 struct HarnessError: Error {
     let what: String

@@ -102,6 +102,9 @@ final class ScriptedServer: Sendable {
     private func serve(_ descriptor: Int32, _ number: Int) {
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var isOn: Int32 = 1
+        // Small frames go out as they are written, also right before an abort.
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
         do {
             let connection = try ServerConnection(descriptor, tls, number: number, server: self)
             try script(connection)

@@ -332,6 +332,19 @@ final class ServerConnection {
         send(Frame(type: Frame.goAway, payload: bytes(UInt32(last)) + bytes(code) + Array(debug.utf8)))
     }
 
+    /// Ends the connection at once by a TCP reset: what was sent before arrives, and nothing is taken any more. The
+    /// script must throw afterwards.
+    func abort() -> ServerError {
+        let descriptor = SSL_get_fd(ssl)
+        var noLinger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &noLinger, socklen_t(MemoryLayout<linger>.size))
+        // The number stays taken until the listener closes it.
+        let nothing = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
+        dup2(nothing, descriptor)
+        close(nothing)
+        return .closed
+    }
+
     /// Ends the connection in order.
     func finish() {
         SSL_shutdown(ssl)
