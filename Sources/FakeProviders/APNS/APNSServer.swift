@@ -10,10 +10,16 @@ final class APNSServer: RequestHandler {
         var keyID: String?
         var streamLimit: UInt32
         var isWedged = false
+        var fate: APNSChance.Fate
+        /// The newest stream whose request has arrived.
+        var newestStream: Int32 = 0
+        /// The last stream that a GOAWAY has left to be looked at.
+        var lastStream = Int32.max
 
-        init(_ connection: ServerConnection, streamLimit: UInt32) {
+        init(_ connection: ServerConnection, streamLimit: UInt32, fate: APNSChance.Fate) {
             self.connection = connection
             self.streamLimit = streamLimit
+            self.fate = fate
         }
     }
 
@@ -28,6 +34,10 @@ final class APNSServer: RequestHandler {
     var clock = WallClock()
     private(set) var statistics = FakeAPNSStatistics()
     private(set) var seen: [SeenRequest] = []
+    /// How often each `apns-id` was accepted, where the configuration counts that.
+    private(set) var accepts: [String: Int] = [:]
+    /// What every request with right headers is answered with; nil for what its token asks for.
+    var verdict: FakeAPNSVerdict?
     private let loop: EventLoop
     private let tls: TLSServerContext
     private let rules: APNSRequestRules
@@ -39,6 +49,10 @@ final class APNSServer: RequestHandler {
     private var clients: [Int: Client] = [:]
     private var waiters: [Waiter] = []
     private var waitersSoFar = 0
+    private var chance: APNSChance
+    private lazy var unanswered = UnansweredRequests(delay: configuration.delay, on: loop) { [unowned self] in
+        serve($0, on: $1)
+    }
 
     init(_ configuration: FakeAPNSConfiguration, on loop: EventLoop) throws(FakeServerError) {
         self.configuration = configuration
@@ -46,6 +60,8 @@ final class APNSServer: RequestHandler {
         tls = try TLSServerContext(configuration.identity, offersHTTP2: configuration.offersHTTP2)
         rules = APNSRequestRules(topics: configuration.topics)
         check = try ProviderTokenCheck(keys: configuration.keys)
+        chance = APNSChance(configuration.rates)
+        verdict = configuration.verdict
         log = try RequestLog(configuration.log)
     }
 
@@ -81,6 +97,8 @@ final class APNSServer: RequestHandler {
     /// Sends GOAWAY with `lastStream` and `debugData` on all connections.
     func goAway(lastStream: Int32, debugData: [UInt8]) {
         for client in clients.values {
+            client.lastStream = min(client.lastStream, lastStream)
+            statistics.goAways += 1
             client.connection.goAway(
                 lastStream: lastStream, code: UInt32(NGHTTP2_NO_ERROR.rawValue), debugData: debugData)
         }
@@ -90,6 +108,19 @@ final class APNSServer: RequestHandler {
     func setStreamLimit(_ limit: UInt32) {
         for client in clients.values { change(client, to: limit) }
     }
+
+    /// Looks at no request from now on until this is taken back.
+    func hold(_ isHeld: Bool) {
+        unanswered.isHeld = isHeld
+    }
+
+    /// Looks at so many of the requests that wait, oldest first, also while they are held.
+    func answer(oldest count: Int) {
+        unanswered.serve(oldest: count)
+    }
+
+    /// Requests that have arrived and were not looked at.
+    var waiting: Int { unanswered.count }
 
     /// Calls `resume` once `count` requests were seen, at `deadline` at the latest.
     func wait(for count: Int, until deadline: ContinuousClock.Instant, resume: @escaping () -> Void) {
@@ -113,7 +144,8 @@ final class APNSServer: RequestHandler {
         let settings = ServerSettings(concurrentStreams: configuration.streamsBeforeToken)
         let connection = ServerConnection(
             number: number, descriptor: descriptor, ssl: ssl, settings: settings, on: loop, handler: self)
-        clients[number] = Client(connection, streamLimit: configuration.streamsBeforeToken)
+        clients[number] = Client(
+            connection, streamLimit: configuration.streamsBeforeToken, fate: chance.fate())
         statistics.openConnections = clients.count
         connection.start()
     }
@@ -123,8 +155,15 @@ final class APNSServer: RequestHandler {
     func connectionOpened(_ connection: ServerConnection) {}
 
     func requestArrived(_ stream: ServerStream, on connection: ServerConnection) {
-        guard let client = clients[connection.number] else { return }
         statistics.requests += 1
+        clients[connection.number]?.newestStream = stream.number
+        unanswered.add(stream, on: connection)
+        wakeWaiters()
+    }
+
+    private func serve(_ stream: ServerStream, on connection: ServerConnection) {
+        // What is behind a GOAWAY counts as never looked at, though it may have come before that was sent.
+        guard let client = clients[connection.number], stream.number <= client.lastStream else { return }
         var finding = ProviderTokenCheck.Finding()
         let fields = APNSRequestFields(stream)
         let answer = judge(stream, fields, client, &finding)
@@ -138,7 +177,6 @@ final class APNSServer: RequestHandler {
         if seen.count < configuration.keptRequests { seen.append(record.seen()) }
         carryOut(answer, stream, fields, client)
         throttle(client, after: answer)
-        wakeWaiters()
     }
 
     func connectionWillSend() {
@@ -179,11 +217,28 @@ final class APNSServer: RequestHandler {
             change(client, to: configuration.streams)
         }
         if let answer = rules.faultOfRequest(stream, fields) { return answer }
+        if let verdict { return verdict.answer }
+        if let answer = strike(stream, client) { return answer }
         guard let token = fields.deviceToken(in: stream) else { return .accepted }
         return misbehaviour.answer(to: stream.headerBytes[token]) ?? .accepted
     }
 
+    /// What the rates bring upon a request and its connection.
+    private func strike(_ stream: ServerStream, _ client: Client) -> APNSAnswer? {
+        switch chance.event(&client.fate) {
+        case .nothing: return nil
+        case .refused: return .refusedThenClosed
+        case .departure(let departure):
+            if departure.isAnnounced { goAway(client, lastStream: .max) }
+            // Not beyond what has arrived: nghttp2 looks at no new stream after it, and the client would wait for it.
+            let last = min(stream.number + 2 * departure.streamsBeyond, client.newestStream)
+            goAway(client, lastStream: max(0, last))
+            return departure.streamsBeyond < 0 ? .goneAway : nil
+        }
+    }
+
     private func throttle(_ client: Client, after answer: APNSAnswer) {
+        if let limit = chance.newLimit(&client.fate) { change(client, to: limit) }
         guard configuration.throttlesAfterRejection, client.keyID != nil else { return }
         switch answer {
         case .accepted: change(client, to: configuration.streams)
@@ -195,6 +250,7 @@ final class APNSServer: RequestHandler {
     private func change(_ client: Client, to limit: UInt32) {
         guard client.streamLimit != limit else { return }
         client.streamLimit = limit
+        statistics.limitChanges += 1
         client.connection.setStreamLimit(limit)
     }
 
@@ -232,15 +288,16 @@ final class APNSServer: RequestHandler {
                 self.accept(stream, fields, connection)
             }
         case .acceptedThenGoneAway:
-            goAway(connection, lastStream: stream.number)
+            goAway(client, lastStream: stream.number)
             accept(stream, fields, connection)
         case .silence, .reset, .refused, .refusedThenClosed, .closed, .goneAway:
             statistics.unanswered += 1
-            leaveUnanswered(answer, stream, connection)
+            leaveUnanswered(answer, stream, client)
         }
     }
 
-    private func leaveUnanswered(_ answer: APNSAnswer, _ stream: ServerStream, _ connection: ServerConnection) {
+    private func leaveUnanswered(_ answer: APNSAnswer, _ stream: ServerStream, _ client: Client) {
+        let connection = client.connection
         switch answer {
         case .reset: connection.reset(stream, code: UInt32(NGHTTP2_INTERNAL_ERROR.rawValue))
         case .refused: connection.reset(stream, code: UInt32(NGHTTP2_REFUSED_STREAM.rawValue))
@@ -248,19 +305,25 @@ final class APNSServer: RequestHandler {
             connection.reset(
                 stream, code: UInt32(NGHTTP2_REFUSED_STREAM.rawValue), andAgain: UInt32(NGHTTP2_STREAM_CLOSED.rawValue))
         case .closed: connection.drop()
-        case .goneAway: goAway(connection, lastStream: max(0, stream.number - 2))
+        case .goneAway where client.lastStream >= stream.number:
+            goAway(client, lastStream: max(0, stream.number - 2))
         default: break
         }
     }
 
-    private func goAway(_ connection: ServerConnection, lastStream: Int32) {
-        connection.goAway(
+    private func goAway(_ client: Client, lastStream: Int32) {
+        statistics.goAways += 1
+        client.lastStream = min(client.lastStream, lastStream)
+        client.connection.goAway(
             lastStream: lastStream, code: UInt32(NGHTTP2_NO_ERROR.rawValue),
             debugData: Array("{\"reason\":\"Shutdown\"}".utf8))
     }
 
     private func accept(_ stream: ServerStream, _ fields: APNSRequestFields, _ connection: ServerConnection) {
         statistics.accepted += 1
+        if configuration.countsAccepts, let identifier = fields.identifier {
+            accepts[stream.text(identifier), default: 0] += 1
+        }
         stream.answer(status: 200)
         addIdentifiers(stream, fields)
         connection.answer(stream)

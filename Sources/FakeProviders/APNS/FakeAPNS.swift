@@ -40,6 +40,12 @@ package actor FakeAPNS {
     /// What was counted so far.
     package var statistics: FakeAPNSStatistics { server.statistics }
 
+    /// How often each `apns-id` was accepted, where the configuration counts that.
+    package var accepts: [String: Int] { server.accepts }
+
+    /// Requests that have arrived and were not looked at.
+    package var waiting: Int { server.waiting }
+
     /// Waits until `count` requests have arrived, `limit` at most, and answers those seen then.
     package func requests(reaching count: Int, within limit: Duration = .seconds(10)) async -> [SeenRequest] {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
@@ -51,6 +57,26 @@ package actor FakeAPNS {
     /// Sets the service's clock `seconds` ahead of the system's; negative sets it back.
     package func setClock(ahead seconds: Int64) {
         server.clock.offset = seconds
+    }
+
+    /// Answers every request whose headers are right with `verdict` from now on; nil: as its token asks for.
+    package func answerAll(with verdict: FakeAPNSVerdict?) {
+        server.verdict = verdict
+    }
+
+    /// Looks at no request from now on until `resumeAnswering`.
+    package func holdAnswers() {
+        server.hold(true)
+    }
+
+    /// Looks at so many of the requests that wait, oldest first, and goes on holding the others.
+    package func answer(oldest count: Int) {
+        server.answer(oldest: count)
+    }
+
+    /// Takes `holdAnswers` back.
+    package func resumeAnswering() {
+        server.hold(false)
     }
 
     /// Closes all connections without a word, as a broken network does.

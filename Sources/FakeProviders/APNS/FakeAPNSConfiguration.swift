@@ -51,6 +51,14 @@ package struct FakeAPNSConfiguration: Sendable {
     package var wedgesAfterExpiredToken = true
     /// Wait before the answer to a token with the prefix `fa003`.
     package var slowness = Duration.milliseconds(500)
+    /// Time between the arrival of a request and the look at it; streams stay open meanwhile.
+    package var delay = Duration.zero
+    /// Misbehaviour by rate.
+    package var rates = FakeAPNSRates()
+    /// What every request with right headers is answered with; nil for what its token asks for.
+    package var verdict: FakeAPNSVerdict?
+    /// Whether it is counted how often each `apns-id` was accepted, for `FakeAPNS.accepts`.
+    package var countsAccepts = false
     /// Where lines about requests go.
     package var log = RequestLogTarget.none
     /// How many requests are kept in memory for `FakeAPNS.requests`; 0 keeps none and costs nothing.
@@ -78,8 +86,12 @@ package struct FakeAPNSStatistics: Equatable, Sendable {
     package var unanswered = 0
     /// Distinct pairs of `kid` and `iat` among valid tokens: how many provider tokens the clients have made.
     package var providerTokens = 0
-    /// Frames by which clients broke HTTP/2, for example a stream beyond the limit.
+    /// Frames by which clients broke HTTP/2, for example a stream beyond a limit that they had acknowledged.
     package var protocolErrors = 0
+    /// GOAWAYs sent.
+    package var goAways = 0
+    /// Changes of a connection's stream limit.
+    package var limitChanges = 0
 
     /// Nothing counted.
     package init() {}

@@ -141,7 +141,9 @@ private func invalidFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ code: Int32,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    withConnection(userData, 0) { connection in
+    // A stream beyond a limit that the client cannot know of yet: refused, and nobody's fault.
+    if code == NGHTTP2_ERR_REFUSED_STREAM.rawValue { return 0 }
+    return withConnection(userData, 0) { connection in
         connection.clientBrokeProtocol()
         return 0
     }
