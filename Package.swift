@@ -63,7 +63,7 @@ let package = Package(
         library("DispatchRuntime", ["OutboxCore", "EventLoop", "HTTP2", "Telemetry"]),
         library(
             "Operations",
-            ["OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Telemetry", "CLinux"]
+            ["OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "HTTP2", "Telemetry", "CLinux"]
         ),
         tool(
             "postbell",
@@ -94,7 +94,8 @@ let package = Package(
         tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders"]),
         tests("FCM", ["FCM", "OutboxCore", "HTTP2", "Credentials"]),
         tests("Telemetry", ["Telemetry"]),
-        tests("Operations", ["Operations", "OutboxCore", "OutboxPostgres", "Postgres", "Telemetry", "Support"]),
+        tests(
+            "Operations", ["Operations", "OutboxCore", "OutboxPostgres", "Postgres", "HTTP2", "Telemetry", "Support"]),
         tests("DispatchRuntime", ["DispatchRuntime", "OutboxCore", "EventLoop", "HTTP2", "Telemetry", "Support"]),
         tests("FakeProviders", ["FakeProviders", "EventLoop", "HTTP2", "Credentials"]),
         tests("EndToEnd", ["Support", "EventLoop", "Postgres", "FakeProviders"]),

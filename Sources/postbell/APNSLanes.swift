@@ -6,62 +6,91 @@ import Operations
 import OutboxCore
 import Telemetry
 
-/// The lanes of the APNs credential: one per environment, each with connections, limits and a state of its own. They
-/// share the provider token, since Apple counts tokens per key.
+/// The lanes of the APNs credentials: one per credential and environment, each with connections, limits and a state of
+/// its own. Credentials that are one key share its provider token, since Apple counts tokens per key; different keys
+/// never do.
 struct APNSLanes {
     private let configuration: Configuration
-    private let credential: Configuration.APNS.Credential
     private let log: LogWriter
 
-    /// Nil when no credential is configured.
-    init?(_ configuration: Configuration, log: LogWriter) {
-        guard let credential = configuration.apns.credential else { return nil }
+    init(_ configuration: Configuration, log: LogWriter) {
         self.configuration = configuration
-        self.credential = credential
         self.log = log
     }
 
-    /// The lanes. Makes a token at once, so that a key that cannot sign is refused at start.
+    /// The lanes. Makes each token at once, so that a key that cannot sign is refused at start, and says of all
+    /// credentials what is wrong with them.
     func make() throws(CommandFailure) -> [LaneConfiguration] {
-        let tokens = try tokenCache()
+        var tokens: [SigningIdentity: TokenCache] = [:]
         var lanes: [LaneConfiguration] = []
-        for environment in APNSEnvironment.allCases { lanes.append(try lane(environment, tokens)) }
-        do throws(HTTP2ConnectionError) {
-            for lane in lanes { try lane.transport.checkCAFile() }
-        } catch {
-            throw CommandFailure(certificateFile: error)
+        var problems: [ConfigurationProblem] = []
+        for credential in configuration.apns.credentials {
+            do throws(CommandFailure) {
+                lanes += try self.lanes(of: credential, &tokens)
+            } catch {
+                problems += error.problems
+            }
         }
+        guard problems.isEmpty else { throw CommandFailure(ConfigurationProblems(problems: problems)) }
         return lanes
+    }
+
+    /// The lanes of one credential, with a token cache of its own: what it is, and whether it can be used.
+    func make(_ credential: Configuration.APNS.Credential) throws(CommandFailure) -> [LaneConfiguration] {
+        var tokens: [SigningIdentity: TokenCache] = [:]
+        return try lanes(of: credential, &tokens)
     }
 
     /// Whether one of the lanes serves `route`.
     func covers(_ route: Route) -> Bool {
-        APNSEnvironment.allCases.contains { Self.covers(route, Set(credential.topics), $0) }
+        configuration.apns.credentials.contains { credential in
+            credential.environments.contains { Self.covers(route, Set(credential.topics), $0) }
+        }
     }
 
-    private static func covers(_ route: Route, _ topics: Set<String>, _ environment: APNSEnvironment) -> Bool {
-        route.provider == "apns" && route.environment == environment.rawValue && topics.contains(route.app)
+    /// What Apple counts tokens by.
+    private struct SigningIdentity: Hashable {
+        let keyID: String
+        let teamID: String
     }
 
-    /// The token cache of the credential, which has made its first token: the key is there and can sign.
-    func tokenCache() throws(CommandFailure) -> TokenCache {
+    private static func covers(_ route: Route, _ topics: Set<String>, _ environment: String) -> Bool {
+        route.provider == "apns" && route.environment == environment && topics.contains(route.app)
+    }
+
+    private func lanes(
+        of credential: Configuration.APNS.Credential, _ tokens: inout [SigningIdentity: TokenCache]
+    ) throws(CommandFailure) -> [LaneConfiguration] {
+        let identity = SigningIdentity(keyID: credential.keyID, teamID: credential.teamID)
+        let cache: TokenCache
+        if let shared = tokens[identity] { cache = shared } else { cache = try tokenCache(of: credential) }
+        tokens[identity] = cache
+        var lanes: [LaneConfiguration] = []
+        for environment in APNSEnvironment.allCases where credential.environments.contains(environment.rawValue) {
+            lanes.append(try lane(of: credential, environment, cache))
+        }
+        return lanes
+    }
+
+    /// The token cache of a credential, which has made its first token: the key is there and can sign.
+    private func tokenCache(of credential: Configuration.APNS.Credential) throws(CommandFailure) -> TokenCache {
         guard let schedule = TokenSchedule(refreshAge: configuration.apns.tokenRefresh) else {
             throw CommandFailure(
                 .configuration, what: "the age at which the provider token is made anew is out of range",
                 place: "POSTBELL_APNS_JWT_REFRESH", next: "set it between 20m and 55m")
         }
         let tokens = TokenCache(
-            file: keyFile, keyID: credential.keyID, teamID: credential.teamID, schedule: schedule)
+            file: credential.key, keyID: credential.keyID, teamID: credential.teamID, schedule: schedule)
         do throws(CredentialError) {
             _ = try tokens.token(now: .now)
         } catch {
-            throw CommandFailure(error)
+            throw CommandFailure(error, place: credential.variable(.keyFile))
         }
         return tokens
     }
 
     private func lane(
-        _ environment: APNSEnvironment, _ tokens: TokenCache
+        of credential: Configuration.APNS.Credential, _ environment: APNSEnvironment, _ tokens: TokenCache
     ) throws(CommandFailure) -> LaneConfiguration {
         let settings: APNSConfiguration
         do throws(APNSConfigurationError) {
@@ -71,44 +100,34 @@ struct APNSLanes {
                 serverErrorDelay: configuration.apns.serverErrorDelay)
         } catch {
             throw CommandFailure(
-                .configuration, what: error.description, place: "the APNs credential", next: "correct its APNS_ setting"
-            )
+                .configuration, what: error.description, place: "the APNs credential \(credential.name)",
+                next: "correct its APNS_ setting")
         }
+        let name = "apns/\(environment.rawValue)/\(credential.name)"
+        var transport = HTTP2ClientConfiguration(
+            host: settings.endpoint.host, port: settings.endpoint.port, configuration.connections)
+        transport.capturedHeaders = APNSProvider.capturedHeaders
         return LaneConfiguration(
-            description: LaneDescription(
-                name: "apns/\(environment.rawValue)/default", pause: configuration.apns.pause),
+            description: LaneDescription(name: name, pause: configuration.apns.pause),
             serves: { [topics = Set(credential.topics)] route in
-                Self.covers(route, topics, environment)
+                Self.covers(route, topics, environment.rawValue)
             },
-            transport: transport(to: settings.endpoint),
+            transport: transport,
             provider: { [log] in
                 APNSProvider(settings, tokens: tokens) { fault in
-                    log.error("no provider token can be made", [.cause: .text(fault.description)])
+                    log.error("no provider token can be made", [.lane: .text(name), .cause: .text(fault.description)])
                 }
             })
-    }
-
-    /// The file of the credential's key.
-    var keyFile: KeyFile {
-        KeyFile(path: credential.keyFile, credentialsDirectory: credential.credentialsDirectory)
     }
 
     private var replacementEndpoint: APNSEndpoint? {
         configuration.apns.endpoint.map { APNSEndpoint(host: $0.host, port: UInt16($0.port)) }
     }
+}
 
-    private func transport(to endpoint: APNSEndpoint) -> HTTP2ClientConfiguration {
-        var transport = HTTP2ClientConfiguration(host: endpoint.host, port: endpoint.port)
-        let connections = configuration.connections
-        transport.concurrency = connections.concurrency
-        transport.connectionsMax = connections.most
-        transport.requestTimeout = connections.requestTimeout
-        transport.connectTimeout = connections.connectTimeout
-        transport.pingAfter = connections.pingAfter
-        transport.pingTimeout = connections.pingTimeout
-        transport.idleTimeout = connections.idleTimeout
-        transport.caFile = connections.certificateFile
-        transport.capturedHeaders = APNSProvider.capturedHeaders
-        return transport
+extension Configuration.APNS.Credential {
+    /// The file of its key.
+    var key: KeyFile {
+        KeyFile(path: keyFile, credentialsDirectory: credentialsDirectory)
     }
 }

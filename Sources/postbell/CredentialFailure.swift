@@ -3,15 +3,15 @@ import HTTP2
 import Operations
 
 extension CommandFailure {
-    /// A credential that was refused, in the words of the command line.
-    init(_ error: CredentialError) {
+    /// A credential that was refused, in the words of the command line; `place` is the setting that names its file.
+    init(_ error: CredentialError, place: String) {
         let (path, complaint, advice) =
             switch error {
             case .file(let error): (error.path, error.complaint, error.advice)
             case .key(let path, let error): (path, error.complaint, SigningKeyError.advice)
             case .signing(let path): (path, "holds a key that cannot sign", SigningKeyError.advice)
             }
-        self.init(.configuration, what: "the key file \(path) \(complaint)", place: "APNS_KEY_FILE", next: advice)
+        self.init(.configuration, what: "the key file \(path) \(complaint)", place: place, next: advice)
     }
 
     /// A file of CAs that was refused.

@@ -14,7 +14,7 @@ extension DispatcherSettings {
         dispatch.settleRows = configuration.dispatch.settleRows
         dispatch.settleDelay = configuration.dispatch.settleDelay
         dispatch.retry = configuration.dispatch.retry
-        dispatch.proofWindow = configuration.apns.proofWindow
+        dispatch.proofWindow = configuration.dispatch.proofWindow
         dispatch.retryBudget = configuration.dispatch.retryBudget
         dispatch.stormGuard.share = configuration.dispatch.stormShare
         dispatch.stormGuard.count = configuration.dispatch.stormCount

@@ -2,5 +2,5 @@ import Glibc
 import Operations
 
 let tool = CommandLineTool(
-    environment: ProcessEnvironment.variables(), providers: APNSInspector(), dispatch: runDispatch)
+    environment: ProcessEnvironment.variables(), providers: LaneInspector(), dispatch: runDispatch)
 exit(tool.run(Array(CommandLine.arguments.dropFirst())))

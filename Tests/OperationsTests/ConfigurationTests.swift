@@ -49,12 +49,12 @@ import Testing
     @Test func nothingSetMeansTheDefaultsAndNoProvider() throws {
         let configuration = try load([:])
         #expect(configuration.database == .init(connectionString: "", variables: [:]))
-        #expect(configuration.apns.credential == nil)
+        #expect(configuration.apns.credentials.isEmpty && configuration.fcm.credentials.isEmpty)
         #expect(configuration.apns.endpoint == nil)
         #expect(configuration.apns.tokenRefresh == .seconds(2400))
         #expect(configuration.apns.serverErrorDelay == .seconds(900))
         #expect(configuration.apns.pause == .seconds(2400))
-        #expect(configuration.apns.proofWindow == .seconds(86_400))
+        #expect(configuration.dispatch.proofWindow == .seconds(86_400))
         #expect(configuration.dispatch.listens)
         #expect(configuration.dispatch.poll == .seconds(1))
         #expect(configuration.dispatch.batch == 1000)
@@ -66,6 +66,7 @@ import Testing
         #expect(configuration.dispatch.stopTimeout == .seconds(20))
         #expect(configuration.dispatch.retry == .standard)
         #expect(configuration.dispatch.maxCrashes == 5)
+        #expect(configuration.dispatch.maxFailures == 0)
         #expect(configuration.dispatch.retryBudget == 10)
         #expect(configuration.dispatch.stormShare == 20)
         #expect(configuration.dispatch.stormCount == 20)
@@ -79,11 +80,17 @@ import Testing
         #expect(configuration.connections.pingTimeout == .seconds(5))
         #expect(configuration.connections.idleTimeout == .seconds(3600))
         #expect(configuration.connections.certificateFile == nil)
+        #expect(configuration.connections.proxy(to: "api.push.apple.com") == nil)
+        #expect(configuration.fcm.endpoint == nil && configuration.fcm.tokenEndpoint == nil)
+        #expect(configuration.fcm.quotaDelay == .seconds(60))
+        #expect(configuration.fcm.pause == .seconds(300))
         #expect(configuration.logging == .init(level: .info, format: .logfmt))
     }
 
     @Test func aCredentialOfFourParts() throws {
-        let credential = try #require(try load(Self.credential).apns.credential)
+        let credential = try #require(try load(Self.credential).apns.credentials.first)
+        #expect(credential.name == "default")
+        #expect(credential.environments == ["production", "sandbox"])
         #expect(credential.keyFile == "/etc/postbell/apns.p8")
         #expect(credential.keyID == "ABC123DEFG")
         #expect(credential.teamID == "DEF123GHIJ")
@@ -93,11 +100,11 @@ import Testing
     @Test func aRelativeKeyFileIsInTheDirectoryOfCredentials() throws {
         var environment = Self.credential
         environment["APNS_KEY_FILE"] = "apns.p8"
-        #expect(try load(environment).apns.credential?.keyFile == "apns.p8")
+        #expect(try load(environment).apns.credentials.first?.keyFile == "apns.p8")
         environment["CREDENTIALS_DIRECTORY"] = "/run/credentials/x"
-        #expect(try load(environment).apns.credential?.keyFile == "/run/credentials/x/apns.p8")
+        #expect(try load(environment).apns.credentials.first?.keyFile == "/run/credentials/x/apns.p8")
         environment["APNS_KEY_FILE"] = "/k.p8"
-        #expect(try load(environment).apns.credential?.keyFile == "/k.p8")
+        #expect(try load(environment).apns.credentials.first?.keyFile == "/k.p8")
     }
 
     @Test func optionsGoBeforeTheEnvironmentAndThatBeforeTheFile() throws {
@@ -138,9 +145,9 @@ import Testing
             #"POSTBELL_WAKE "lisen\u{1b}[31m" has an unknown word; environment; write one of: listen, poll"#
         ),
         (
-            ["POSTBELL_PROVIDERS": "apns,fcm"],
-            #"POSTBELL_PROVIDERS "apns,fcm" has an unknown word; environment; "#
-                + "write some of, with commas between them: apns"
+            ["POSTBELL_PROVIDERS": "apns,gcm"],
+            #"POSTBELL_PROVIDERS "apns,gcm" has an unknown word (did you mean fcm?); environment; "#
+                + "write some of, with commas between them: apns, fcm"
         ),
         (
             ["POSTBELL_APNS_ENDPOINT": "http://u:secret@host"],
@@ -177,16 +184,6 @@ import Testing
                 + "POSTBELL_STOP_TIMEOUT from environment, POSTBELL_REQUEST_TIMEOUT from default; "
                 + "raise POSTBELL_STOP_TIMEOUT or lower POSTBELL_REQUEST_TIMEOUT"
         ),
-        (
-            ["APNS_KEY_ID": "ABC123DEFG", "APNS_TOPIC": "com.example.app"],
-            "the APNs credential is not complete; APNS_KEY_ID from environment, APNS_TOPIC from environment; "
-                + "set APNS_KEY_FILE, APNS_TEAM_ID too"
-        ),
-        (
-            ["POSTBELL_PROVIDERS": "apns"],
-            "POSTBELL_PROVIDERS asks for apns, which has no credential; POSTBELL_PROVIDERS from environment; "
-                + "set APNS_KEY_FILE, APNS_KEY_ID, APNS_TEAM_ID, APNS_TOPIC"
-        ),
     ])
     func eachProblemIsOneLine(environment: [String: String], line: String) throws {
         #expect(try problems(environment) == [line])
@@ -206,7 +203,7 @@ import Testing
         #expect(
             try problems(Self.credential, options: [.providers: ("--providers", "apsn")]) == [
                 #"POSTBELL_PROVIDERS "apsn" has an unknown word (did you mean apns?); option --providers; "#
-                    + "write some of, with commas between them: apns"
+                    + "write some of, with commas between them: apns, fcm"
             ])
     }
 

@@ -129,6 +129,42 @@ import Testing
         #expect(examined.output.contains("warn  credential     P-256 key in "), "\(examined.output)")
     }
 
+    @Test func eachCredentialThatCannotBeUsedIsALine() throws {
+        let folder = try Folder()
+        try folder.prepare("\(Self.goodKey); mkdir ios.p8")
+        var environment = folder.environment(key: folder.key)
+        environment["POSTBELL_APNS_CREDENTIALS"] = "ios,tv"
+        for (name, file) in [("IOS", "ios.p8"), ("TV", "tv.p8")] {
+            environment["APNS_\(name)_KEY_FILE"] = "\(folder.path)/\(file)"
+            environment["APNS_\(name)_KEY_ID"] = name + String(repeating: "1", count: 10 - name.count)
+            environment["APNS_\(name)_TEAM_ID"] = "TEAM123456"
+            environment["APNS_\(name)_TOPIC"] = "com.example.\(name)"
+        }
+        let result = try Program.run(["dispatch"], environment: environment)
+        #expect(result.status == 3)
+        let lines = result.lines.filter { !$0.hasPrefix("ts=") }
+        #expect(lines.count == 2, "\(result.errors)")
+        #expect(lines.first?.contains("ios.p8 is not a regular file; APNS_IOS_KEY_FILE; ") == true)
+        #expect(lines.last?.contains("tv.p8 does not exist; APNS_TV_KEY_FILE; ") == true)
+        let examined = try Program.run(["check", "--offline"], environment: environment)
+        #expect(examined.status == 3)
+        let found = examined.output.split(separator: "\n").filter { $0.contains("  credential     ") }
+        #expect(found.map { $0.prefix(4) } == ["ok  ", "ok  ", "fail", "fail"], "\(examined.output)")
+    }
+
+    @Test func aTopicWithASuffixIsWorthALook() throws {
+        let folder = try Folder()
+        try folder.prepare(Self.goodKey)
+        var environment = folder.environment(key: folder.key)
+        environment["APNS_TOPIC"] = "com.example.app,com.example.app.voip"
+        let examined = try Program.run(["check", "--offline"], environment: environment)
+        #expect(examined.status == 0)
+        #expect(
+            examined.output.contains(
+                "warn  credential     the topic com.example.app.voip ends in .voip, which a push type adds by itself"),
+            "\(examined.output)")
+    }
+
     @Test(arguments: [
         ("true", "No such file or directory"), ("mkdir ca.pem", "is not a regular file"),
         ("mkfifo ca.pem", "is not a regular file"), (": >ca.pem", "no certificate or crl found"),

@@ -27,9 +27,9 @@ import Testing
                 "postbell: POSTBELL_LAESE is no setting of Postbell; environment; did you mean POSTBELL_LEASE?"
             ),
             (
-                ["dispatch", "--providers=fcm"], [:], 3,
-                #"postbell: POSTBELL_PROVIDERS "fcm" has an unknown word; option --providers; "#
-                    + "write some of, with commas between them: apns"
+                ["dispatch", "--providers=fmc"], [:], 3,
+                #"postbell: POSTBELL_PROVIDERS "fmc" has an unknown word (did you mean fcm?); option --providers; "#
+                    + "write some of, with commas between them: apns, fcm"
             ),
             (
                 ["dispatch"], ["DATABASE_URL": secret], 3,
@@ -38,7 +38,7 @@ import Testing
             ),
             (
                 ["dispatch"], ["APNS_KEY_ID": "ABC123DEFG"], 3,
-                "postbell: the APNs credential is not complete; APNS_KEY_ID from environment; "
+                "postbell: the APNs credential default is not complete; APNS_KEY_ID from environment; "
                     + "set APNS_KEY_FILE, APNS_TEAM_ID, APNS_TOPIC too"
             ),
             (

@@ -74,7 +74,9 @@ struct DatabaseExamination {
         guard schema.status == .ok, !lacksRights else { return items }
         items.append(Self.kinds(try await CatalogSummary.read(from: connection)))
         let work = try await RouteWork.read(from: connection)
-        return items + RouteExamination(covers: { providers.covers($0, in: configuration) }).judge(work)
+        let routes = RouteExamination(
+            covers: { providers.covers($0, in: configuration) }, remedy: configuration.remedy(forUncovered:))
+        return items + routes.judge(work)
     }
 
     private func schema(_ connection: PostgresConnection) async -> CheckItem {

@@ -25,11 +25,14 @@ struct ExaminedConfiguration {
         let names: Set<SettingName> =
             switch topic {
             case .credential: Self.credential
-            case .endpoint: Self.credential.union([.apnsEndpoint, .certificateFile])
+            case .endpoint: Self.credential.union(Self.endpoint)
             default: [.databaseURL]
             }
         return !refused.isDisjoint(with: names)
     }
 
-    private static let credential: Set<SettingName> = [.keyFile, .keyID, .teamID, .topic, .providers]
+    private static let credential = Set(CredentialSettings.all.flatMap { [$0.list] + $0.parts } + [.providers])
+    private static let endpoint: Set<SettingName> = [
+        .apnsEndpoint, .fcmEndpoint, .fcmTokenEndpoint, .certificateFile, .proxy, .httpsProxy, .noProxy,
+    ]
 }

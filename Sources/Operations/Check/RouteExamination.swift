@@ -10,11 +10,13 @@ struct RouteExamination {
 
     /// Whether a credential of this configuration covers a route.
     let covers: (Route) -> Bool
+    /// What to do about a route that none covers.
+    var remedy: (Route) -> String = { _ in "start a worker that has a credential for it" }
 
     func judge(_ work: [RouteWork]) -> [CheckItem] {
         let covered = work.filter { covers($0.route) }
         let others = work.filter { !covers($0.route) }
-        var items = others.filter { !$0.isServed }.map(Self.unserved)
+        var items = others.filter { !$0.isServed }.map(unserved)
         let names = covered.isEmpty ? "none yet" : covered.map { Self.name($0.route) }.joined(separator: ", ")
         let elsewhere = others.count(where: \.isServed)
         items.append(
@@ -22,11 +24,11 @@ struct RouteExamination {
         return items + [queue(covered)]
     }
 
-    private static func unserved(_ work: RouteWork) -> CheckItem {
+    private func unserved(_ work: RouteWork) -> CheckItem {
         let waiting = work.waiting == 0 ? "nothing waits there" : "\(work.waiting) rows wait there until their deadline"
         return .warning(
-            .routes, "\(name(work.route)) is covered by no credential here and served by no worker; \(waiting)",
-            next: "add the app to the topics of a credential, or start a worker that has one for it")
+            .routes, "\(Self.name(work.route)) is covered by no credential here and served by no worker; \(waiting)",
+            next: remedy(work.route))
     }
 
     private func queue(_ work: [RouteWork]) -> CheckItem {

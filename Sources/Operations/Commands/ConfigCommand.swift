@@ -48,15 +48,9 @@ struct ConfigCommand: Command {
     }
 
     private static func rows(_ sources: SettingSources) -> [Row] {
-        let settings = SettingsTable.groups.flatMap(\.settings).map { setting in
-            let found = sources.text(of: setting.name.rawValue)
-            return Row(
-                name: setting.name.rawValue,
-                value: found.map { shown($0.text, of: setting) } ?? setting.standard,
-                origin: (found?.origin ?? .standard).place,
-                standard: setting.standard,
-                range: setting.type.range,
-                meaning: setting.meaning)
+        let settings = SettingsTable.groups.flatMap { group in
+            let variables = group.settings.map { SettingVariable($0.name) } + further(in: group, sources)
+            return variables.map { row($0, sources) }
         }
         // libpq reads these itself, so only those that are set are of interest.
         let variables = DatabaseVariables.names.sorted().compactMap { name in
@@ -69,10 +63,34 @@ struct ConfigCommand: Command {
         return settings + variables
     }
 
+    private static func row(_ variable: SettingVariable, _ sources: SettingSources) -> Row {
+        let setting = SettingsTable.setting(variable.name)
+        let found = sources.text(of: variable)
+        return Row(
+            name: found?.name ?? variable.text,
+            value: found.map { shown($0.text, of: setting) } ?? setting.standard,
+            origin: (found?.origin ?? .standard).place, standard: setting.standard, range: setting.type.range,
+            meaning: setting.meaning)
+    }
+
+    /// The parts of the credentials that a group's list names, as far as it can be read.
+    private static func further(in group: SettingGroup, _ sources: SettingSources) -> [SettingVariable] {
+        CredentialSettings.all.filter { provider in group.settings.contains { $0.name == provider.list } }.flatMap {
+            provider in
+            let setting = SettingsTable.setting(provider.list)
+            let text = sources.text(of: SettingVariable(provider.list))?.text
+            guard let text, case .texts(let names)? = try? setting.type.parse(text) else { return [SettingVariable]() }
+            return names.flatMap { name in provider.parts.map { SettingVariable($0, of: name) } }
+        }
+    }
+
     /// A value as it may be seen: what could hold a password, or a key in the place of its path, is not repeated.
     private static func shown(_ text: String, of setting: Setting) -> String {
         if case .connectionString = setting.type { return hidden }
-        if setting.type.isPrivate, (try? setting.type.parse(text)) == nil { return hidden }
+        guard let value = try? setting.type.parse(text) else { return setting.type.isPrivate ? hidden : text.trimmed }
+        if case .proxy(let proxy?) = value {
+            return text.contains("@") ? "\(proxy) (its login is not shown)" : "\(proxy)"
+        }
         return text.trimmed
     }
 }

@@ -1,5 +1,6 @@
 package import EventLoop
 import Glibc
+import HTTP2
 package import Telemetry
 
 /// What a worker is given to run with.
@@ -60,16 +61,25 @@ struct DispatchCommand: Command {
 
     private func announce(_ configuration: Configuration, _ log: LogWriter) {
         log.notice("worker starts", [.version: .text(PostbellVersion.current), .process: .int(Int(getpid()))])
-        if let endpoint = configuration.apns.endpoint {
-            log.warning(
-                "pushes go to a replacement for Apple's hosts",
-                [
-                    .host: .text(endpoint.host), .port: .int(endpoint.port),
-                    .setting: .text(SettingName.apnsEndpoint.rawValue),
-                ])
+        announce(.apnsEndpoint, configuration.apns.endpoint, "pushes go to a replacement for Apple's hosts", log)
+        announce(.fcmEndpoint, configuration.fcm.endpoint, "pushes go to a replacement for Google's host", log)
+        announce(
+            .fcmTokenEndpoint, configuration.fcm.tokenEndpoint,
+            "access tokens come from a replacement for Google's host", log)
+        if let proxy = configuration.connections.proxy {
+            log.notice(
+                "providers are reached through a proxy", [.host: .text(proxy.host), .port: .int(Int(proxy.port))])
         }
-        if configuration.apns.credential == nil {
-            log.notice("no provider is configured: nothing is claimed", [.next: "set APNS_KEY_FILE and its companions"])
+        if configuration.apns.credentials.isEmpty, configuration.fcm.credentials.isEmpty {
+            log.notice(
+                "no provider is configured: nothing is claimed",
+                [.next: "set APNS_KEY_FILE and its companions, or FCM_SERVICE_ACCOUNT_FILE"])
         }
+    }
+
+    private func announce(_ name: SettingName, _ endpoint: HTTPSEndpoint?, _ message: StaticString, _ log: LogWriter) {
+        guard let endpoint else { return }
+        log.warning(
+            message, [.host: .text(endpoint.host), .port: .int(endpoint.port), .setting: .text(name.rawValue)])
     }
 }

@@ -1,3 +1,4 @@
+package import HTTP2
 package import OutboxCore
 package import Telemetry
 
@@ -41,8 +42,12 @@ package struct Configuration: Sendable {
         package let retry: RetryPolicy
         /// Lapsed leases after which a row is set aside.
         package let maxCrashes: Int
+        /// Failures in a row that clear a token; 0 for never.
+        package let maxFailures: Int
         /// Retries as a share of a lane's first sends, in percent.
         package let retryBudget: Int
+        /// How recent an accept must be to prove a lane.
+        package let proofWindow: Duration
         /// Share of answers against tokens that makes a storm, in percent.
         package let stormShare: Int
         /// Number of answers against tokens that makes a storm.
@@ -71,36 +76,15 @@ package struct Configuration: Sendable {
         package let idleTimeout: Duration
         /// Path of CA certificates to trust besides the system's.
         package let certificateFile: String?
-    }
+        /// The proxy, if any, for hosts that need one.
+        let proxy: HTTPProxy?
+        /// Hosts that are reached without it.
+        let proxyExceptions: ProxyExceptions?
 
-    /// The APNs side.
-    package struct APNS: Sendable, Equatable {
-        /// One signing key and what it is for.
-        package struct Credential: Sendable, Equatable {
-            /// Path of the PKCS#8 file, with the directory of systemd's credentials before it where that applies.
-            package let keyFile: String
-            /// The directory of systemd's credentials, whose files have permissions of their own; nil without one.
-            package let credentialsDirectory: String?
-            /// Ten letters and digits.
-            package let keyID: String
-            /// Ten letters and digits.
-            package let teamID: String
-            /// Bundle ids; at least one.
-            package let topics: [String]
+        /// The proxy on the way to `host`; nil for a direct way.
+        package func proxy(to host: String) -> HTTPProxy? {
+            proxyExceptions?.contain(host) == true ? nil : proxy
         }
-
-        /// Nil when there is none, or when this worker is not to serve APNs.
-        package let credential: Credential?
-        /// Instead of both of Apple's hosts; to be said loudly at start.
-        package let endpoint: HTTPSEndpoint?
-        /// Age at which the provider token is made anew.
-        package let tokenRefresh: Duration
-        /// Shortest wait after a 500 or 503.
-        package let serverErrorDelay: Duration
-        /// Pause of a misconfigured lane.
-        package let pause: Duration
-        /// How recent an accept must be to prove a lane.
-        package let proofWindow: Duration
     }
 
     /// The log.
@@ -119,6 +103,8 @@ package struct Configuration: Sendable {
     package let connections: Connections
     /// The APNs side.
     package let apns: APNS
+    /// The FCM side.
+    package let fcm: FCM
     /// The log.
     package let logging: Logging
 
@@ -126,7 +112,7 @@ package struct Configuration: Sendable {
     /// at once.
     package init(_ sources: SettingSources, for command: CommandName) throws(ConfigurationProblems) {
         var settings = ResolvedSettings(sources, for: command)
-        ConfigurationRules.check(&settings)
+        ConfigurationRules.check(&settings, sources)
         guard settings.problems.isEmpty else { throw ConfigurationProblems(problems: settings.problems) }
         self.init(settings, sources)
     }
@@ -137,7 +123,7 @@ package struct Configuration: Sendable {
         _ sources: SettingSources, for command: CommandName
     ) -> (configuration: Configuration, settings: ResolvedSettings) {
         var settings = ResolvedSettings(sources, for: command)
-        ConfigurationRules.check(&settings)
+        ConfigurationRules.check(&settings, sources)
         return (Configuration(settings, sources), settings)
     }
 
@@ -146,7 +132,9 @@ package struct Configuration: Sendable {
             connectionString: settings.text(.databaseURL) ?? "", variables: DatabaseVariables.fromFile(sources))
         dispatch = Dispatch(settings)
         connections = Connections(settings)
-        apns = APNS(settings, credentialsDirectory: sources.environment["CREDENTIALS_DIRECTORY"])
+        let directory = sources.environment["CREDENTIALS_DIRECTORY"].flatMap { $0.isEmpty ? nil : $0 }
+        apns = APNS(settings, directory)
+        fcm = FCM(settings, directory)
         logging = Logging(settings)
     }
 }
@@ -164,7 +152,9 @@ extension Configuration.Dispatch {
         stopTimeout = settings.duration(.stopTimeout)
         retry = .list(settings.durations(.retry))
         maxCrashes = settings.count(.maxCrashes)
+        maxFailures = settings.count(.maxFailures)
         retryBudget = settings.count(.retryBudget)
+        proofWindow = settings.duration(.proofWindow)
         stormShare = settings.count(.stormShare)
         stormCount = settings.count(.stormCount)
         stormWindow = settings.duration(.stormWindow)
@@ -182,31 +172,8 @@ extension Configuration.Connections {
         pingTimeout = settings.duration(.pingTimeout)
         idleTimeout = settings.duration(.idleTimeout)
         certificateFile = settings.text(.certificateFile)
-    }
-}
-
-extension Configuration.APNS {
-    fileprivate init(_ settings: ResolvedSettings, credentialsDirectory: String?) {
-        credential = Credential(settings, directory: credentialsDirectory)
-        endpoint = settings.endpoint(.apnsEndpoint)
-        tokenRefresh = settings.duration(.tokenRefresh)
-        serverErrorDelay = settings.duration(.serverErrorDelay)
-        pause = settings.duration(.apnsPause)
-        proofWindow = settings.duration(.proofWindow)
-    }
-}
-
-extension Configuration.APNS.Credential {
-    fileprivate init?(_ settings: ResolvedSettings, directory: String?) {
-        let isServed = settings.texts(.providers)?.contains("apns") ?? true
-        guard isServed, let path = settings.text(.keyFile), let keyID = settings.text(.keyID),
-            let teamID = settings.text(.teamID), let topics = settings.texts(.topic)
-        else { return nil }
-        credentialsDirectory = directory.flatMap { $0.isEmpty ? nil : $0 }
-        keyFile = credentialsDirectory.map { path.hasPrefix("/") ? path : "\($0)/\(path)" } ?? path
-        self.keyID = keyID
-        self.teamID = teamID
-        self.topics = topics
+        proxy = settings.isSet(.proxy) ? settings.proxy(.proxy) : settings.proxy(.httpsProxy)
+        proxyExceptions = settings.proxyExceptions(.noProxy)
     }
 }
 

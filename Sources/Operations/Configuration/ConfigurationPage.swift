@@ -38,7 +38,10 @@ package enum ConfigurationPage {
         - `POSTBELL_LEASE` is longer than `POSTBELL_REQUEST_TIMEOUT` + `POSTBELL_SETTLE_DELAY` + \
         \(DurationText.format(ConfigurationRules.settleStatement)), so that no request outlives its lease.
         - `POSTBELL_STOP_TIMEOUT` is at least `POSTBELL_REQUEST_TIMEOUT`, so that a stop cuts off no request.
-        - `APNS_KEY_FILE`, `APNS_KEY_ID`, `APNS_TEAM_ID` and `APNS_TOPIC` are all set or all unset.
+        - `APNS_KEY_FILE`, `APNS_KEY_ID`, `APNS_TEAM_ID` and `APNS_TOPIC` are all set or all unset, for each credential.
+        - A credential that is listed has its settings, and one that has settings is listed.
+        - A topic in one environment is of one APNs credential, and an app of one FCM credential.
+        - APNs credentials with one key id and team name one file.
         - A provider that `POSTBELL_PROVIDERS` names has a credential.
         """
 

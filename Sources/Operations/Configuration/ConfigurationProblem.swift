@@ -24,4 +24,9 @@ package struct ConfigurationProblem: Error, Sendable, Equatable {
 package struct ConfigurationProblems: Error, Sendable, Equatable {
     /// At least one.
     package let problems: [ConfigurationProblem]
+
+    /// All of `problems`, of which there is at least one.
+    package init(problems: [ConfigurationProblem]) {
+        self.problems = problems
+    }
 }

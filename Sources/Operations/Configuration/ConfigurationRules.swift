@@ -4,10 +4,10 @@ enum ConfigurationRules {
     static let settleStatement: Duration = .seconds(2)
 
     /// Adds a problem for each rule that is broken.
-    static func check(_ settings: inout ResolvedSettings) {
+    static func check(_ settings: inout ResolvedSettings, _ sources: SettingSources) {
         checkLease(&settings)
         checkStop(&settings)
-        checkCredential(&settings)
+        for provider in CredentialSettings.all { CredentialRules(provider).check(&settings, sources) }
     }
 
     private static func checkLease(_ settings: inout ResolvedSettings) {
@@ -32,21 +32,5 @@ enum ConfigurationRules {
                 + " \(SettingName.requestTimeout.rawValue) \(DurationText.format(request))",
             about: [.stopTimeout, .requestTimeout],
             next: "raise \(SettingName.stopTimeout.rawValue) or lower \(SettingName.requestTimeout.rawValue)")
-    }
-
-    /// The four parts of a credential come together, and a provider that is asked for has one.
-    private static func checkCredential(_ settings: inout ResolvedSettings) {
-        let parts: [SettingName] = [.keyFile, .keyID, .teamID, .topic]
-        let present = parts.filter(settings.isSet)
-        let missing = parts.filter { !settings.isSet($0) }.map(\.rawValue).joined(separator: ", ")
-        if !present.isEmpty, !missing.isEmpty {
-            settings.report(
-                "the APNs credential is not complete", about: present, next: "set \(missing) too")
-        }
-        if present.isEmpty, settings.texts(.providers)?.contains("apns") == true {
-            settings.report(
-                "\(SettingName.providers.rawValue) asks for apns, which has no credential", about: [.providers],
-                next: "set \(missing)")
-        }
     }
 }

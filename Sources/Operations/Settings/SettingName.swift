@@ -2,16 +2,24 @@
 package enum SettingName: String, CaseIterable, Sendable {
     case databaseURL = "DATABASE_URL"
 
+    case apnsCredentials = "POSTBELL_APNS_CREDENTIALS"
     case keyFile = "APNS_KEY_FILE"
     case keyID = "APNS_KEY_ID"
     case teamID = "APNS_TEAM_ID"
     case topic = "APNS_TOPIC"
-    case apnsEndpoint = "POSTBELL_APNS_ENDPOINT"
-    case certificateFile = "POSTBELL_CA_FILE"
+    case apnsEnvironment = "APNS_ENVIRONMENT"
     case tokenRefresh = "POSTBELL_APNS_JWT_REFRESH"
     case serverErrorDelay = "POSTBELL_APNS_5XX_DELAY"
     case apnsPause = "POSTBELL_PAUSE_APNS"
-    case proofWindow = "POSTBELL_PROOF_WINDOW"
+    case apnsEndpoint = "POSTBELL_APNS_ENDPOINT"
+
+    case fcmCredentials = "POSTBELL_FCM_CREDENTIALS"
+    case serviceAccountFile = "FCM_SERVICE_ACCOUNT_FILE"
+    case fcmApp = "FCM_APP"
+    case quotaDelay = "POSTBELL_FCM_429_DELAY"
+    case fcmPause = "POSTBELL_PAUSE_FCM"
+    case fcmEndpoint = "POSTBELL_FCM_ENDPOINT"
+    case fcmTokenEndpoint = "POSTBELL_FCM_TOKEN_ENDPOINT"
 
     case providers = "POSTBELL_PROVIDERS"
     case wake = "POSTBELL_WAKE"
@@ -25,7 +33,9 @@ package enum SettingName: String, CaseIterable, Sendable {
     case stopTimeout = "POSTBELL_STOP_TIMEOUT"
     case retry = "POSTBELL_RETRY"
     case maxCrashes = "POSTBELL_MAX_CRASHES"
+    case maxFailures = "POSTBELL_MAX_CONSECUTIVE_FAILURES"
     case retryBudget = "POSTBELL_RETRY_BUDGET"
+    case proofWindow = "POSTBELL_PROOF_WINDOW"
     case stormShare = "POSTBELL_STORM_SHARE"
     case stormCount = "POSTBELL_STORM_COUNT"
     case stormWindow = "POSTBELL_STORM_WINDOW"
@@ -38,10 +48,22 @@ package enum SettingName: String, CaseIterable, Sendable {
     case pingAfter = "POSTBELL_PING_AFTER"
     case pingTimeout = "POSTBELL_PING_TIMEOUT"
     case idleTimeout = "POSTBELL_IDLE_TIMEOUT"
+    case certificateFile = "POSTBELL_CA_FILE"
+    case proxy = "POSTBELL_PROXY"
+    case httpsProxy = "https_proxy"
+    case noProxy = "no_proxy"
 
     case logLevel = "POSTBELL_LOG_LEVEL"
     case logFormat = "POSTBELL_LOG_FORMAT"
 
     /// The prefix under which an unknown name is an error: it can only be meant for us.
     static let ownPrefix = "POSTBELL_"
+
+    /// Another spelling that counts where this one is not set, as it does for other programs; nil for none.
+    var otherSpelling: String? {
+        switch self {
+        case .httpsProxy, .noProxy: rawValue.uppercased()
+        default: nil
+        }
+    }
 }

@@ -39,16 +39,32 @@ package struct SettingSources: Sendable {
         self.options = options
     }
 
-    /// What `variable` is set to, and where. Empty counts as not set, as it does for libpq.
-    func text(of variable: String) -> (text: String, origin: SettingOrigin)? {
-        if let name = SettingName(rawValue: variable), let set = options[name] {
-            return (set.value, .option(set.option))
+    /// What a setting is set to, and where; of two spellings of its name the other counts where this one is not set.
+    func text(of variable: SettingVariable) -> (name: String, text: String, origin: SettingOrigin)? {
+        if let set = options[variable.name], variable.credential == nil {
+            return (variable.text, set.value, .option(set.option))
         }
+        let spellings = [variable.text] + (variable.name.otherSpelling.map { [$0] } ?? [])
+        for spelling in spellings {
+            if let found = text(of: spelling) { return (spelling, found.text, found.origin) }
+        }
+        return nil
+    }
+
+    /// What the environment, or else the file, has for `variable`. Empty counts as not set, as it does for libpq.
+    func text(of variable: String) -> (text: String, origin: SettingOrigin)? {
         if let value = environment[variable], !value.trimmed.isEmpty { return (value, .environment) }
         if let file, let entry = file.entries[variable], !entry.value.trimmed.isEmpty {
             return (entry.value, .file(path: file.path, line: entry.line))
         }
         return nil
+    }
+
+    /// Where `variable` is set, empty or not.
+    func origin(of variable: String) -> SettingOrigin {
+        if environment[variable] != nil { return .environment }
+        guard let file, let entry = file.entries[variable] else { return .standard }
+        return .file(path: file.path, line: entry.line)
     }
 
     /// Every variable that is set anywhere, in alphabetical order.

@@ -1,3 +1,5 @@
+import HTTP2
+
 /// What a setting's text must look like, and what it becomes.
 package enum SettingType: Sendable {
     /// A whole number with a unit: `ms`, `s`, `m`, `h` or `d`.
@@ -16,10 +18,18 @@ package enum SettingType: Sendable {
     case appleID
     /// APNs topics (bundle ids), with commas between them.
     case topics(atMost: Int)
+    /// Apps as their devices name them (package names, bundle ids), with commas between them.
+    case apps(atMost: Int)
+    /// Names of credentials, with commas between them.
+    case credentialNames(atMost: Int)
     /// Path of a file. A relative one is looked for in the directory of systemd's credentials, when there is one.
     case path
     /// `https://host` or `https://host:port`, nothing behind it.
     case endpoint
+    /// An HTTP proxy, `http://host:port`, or the word `none`.
+    case proxy
+    /// Hosts that are reached without a proxy, with commas between them.
+    case proxyExceptions
     /// A connection string of libpq, as URI or as keywords and values.
     case connectionString
 
@@ -33,9 +43,9 @@ package enum SettingType: Sendable {
         case .choice: "choice"
         case .choices: "list"
         case .appleID: "text"
-        case .topics: "list"
+        case .topics, .apps, .credentialNames, .proxyExceptions: "list"
         case .path: "path"
-        case .endpoint: "URL"
+        case .endpoint, .proxy: "URL"
         case .connectionString: "connection string"
         }
     }
@@ -50,8 +60,12 @@ package enum SettingType: Sendable {
         case .choice(let words), .choices(let words): words.joined(separator: ", ")
         case .appleID: "10 of A–Z, 0–9"
         case .topics(let most): "1–\(most) bundle ids"
+        case .apps(let most): "1–\(most) app ids"
+        case .credentialNames(let most): "1–\(most) words of a–z, 0–9"
         case .path: "a file"
         case .endpoint: "https only"
+        case .proxy: "http://host:port, or none"
+        case .proxyExceptions: "host names, or *"
         case .connectionString: "as libpq reads it"
         }
     }
@@ -59,8 +73,8 @@ package enum SettingType: Sendable {
     /// Whether the text could hold a secret when somebody mistakes the setting's purpose, and so is never repeated.
     var isPrivate: Bool {
         switch self {
-        case .appleID, .topics, .path, .endpoint, .connectionString: true
-        case .duration, .durations, .count, .percentage, .choice, .choices: false
+        case .appleID, .topics, .apps, .path, .endpoint, .proxy, .proxyExceptions, .connectionString: true
+        case .duration, .durations, .count, .percentage, .choice, .choices, .credentialNames: false
         }
     }
 
@@ -79,8 +93,15 @@ package enum SettingType: Sendable {
         case .choices(let words): "write some of, with commas between them: \(words.joined(separator: ", "))"
         case .appleID: "write the 10 capital letters and digits that Apple's developer pages show"
         case .topics(let most): "write 1 to \(most) bundle ids with commas between them, such as com.example.app"
+        case .apps(let most): "write 1 to \(most) app ids with commas between them, such as com.example.app"
+        case .credentialNames(let most):
+            "write 1 to \(most) words with commas between them, each of 1 to \(CredentialName.limit) small letters and"
+                + " digits, such as ios,tv"
         case .path: "write the path of a file, such as /etc/postbell/apns.p8"
         case .endpoint: "write https://host or https://host:port"
+        case .proxy:
+            HTTPProxyError.advice + ", or set \(SettingName.proxy.rawValue) to that or to none"
+        case .proxyExceptions: "write host names with commas between them"
         case .connectionString: "write postgresql://user@host:port/database, or host=… dbname=…"
         }
     }

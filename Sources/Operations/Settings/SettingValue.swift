@@ -1,3 +1,5 @@
+package import HTTP2
+
 /// A setting's text, understood.
 package enum SettingValue: Sendable, Equatable {
     /// Of `SettingType.duration`.
@@ -8,10 +10,14 @@ package enum SettingValue: Sendable, Equatable {
     case count(Int)
     /// Of `SettingType.choice`, `appleID`, `path` and `connectionString`.
     case text(String)
-    /// Of `SettingType.choices` and `topics`.
+    /// Of `SettingType.choices`, `topics`, `apps` and `credentialNames`.
     case texts([String])
     /// Of `SettingType.endpoint`.
     case endpoint(HTTPSEndpoint)
+    /// Of `SettingType.proxy`; nil for the word `none`.
+    case proxy(HTTPProxy?)
+    /// Of `SettingType.proxyExceptions`.
+    case proxyExceptions(ProxyExceptions)
 }
 
 /// Why a text is not a value of its type: begins with a verb whose subject is the setting, and never repeats the text.
@@ -49,10 +55,18 @@ extension SettingType {
             return .text(text)
         case .topics(let most):
             return .texts(try Self.topics(text, atMost: most))
+        case .apps(let most):
+            return .texts(try Self.apps(text, atMost: most))
+        case .credentialNames(let most):
+            return .texts(try Self.credentialNames(text, atMost: most))
         case .path:
             return .text(try Self.path(text))
         case .endpoint:
             return .endpoint(try HTTPSEndpoint(text))
+        case .proxy:
+            return .proxy(text == "none" ? nil : try Self.proxy(text))
+        case .proxyExceptions:
+            return .proxyExceptions(ProxyExceptions(text))
         case .connectionString:
             let isURI = text.hasPrefix("postgresql://") || text.hasPrefix("postgres://")
             guard isURI || text.contains("=") else { throw ValueFault("is no connection string of PostgreSQL") }
@@ -115,12 +129,48 @@ extension SettingType {
         return topics
     }
 
+    private static func apps(_ text: String, atMost most: Int) throws(ValueFault) -> [String] {
+        let apps = items(text)
+        for (index, app) in apps.enumerated() {
+            // What the registry takes for a device's app.
+            guard app.isMade(of: { $0.isLetter || $0.isDigit || "._-".utf8.contains($0) }), app.utf8.count <= 255 else {
+                throw ValueFault("has an item, number \(index + 1), that is no app id")
+            }
+        }
+        if Set(apps).count < apps.count { throw ValueFault("names an app twice") }
+        if apps.count > most { throw ValueFault("has \(apps.count) items") }
+        return apps
+    }
+
+    private static func credentialNames(_ text: String, atMost most: Int) throws(ValueFault) -> [String] {
+        let names = items(text)
+        for (index, name) in names.enumerated() {
+            guard CredentialName.isValid(name) else {
+                throw ValueFault("has an item, number \(index + 1), that is no name of a credential")
+            }
+            if name == CredentialName.standard {
+                throw ValueFault("names \(name), which is the credential without a name in its variables")
+            }
+            if names[..<index].contains(name) { throw ValueFault("names \(name) twice") }
+        }
+        if names.count > most { throw ValueFault("has \(names.count) items") }
+        return names
+    }
+
     private static func path(_ text: String) throws(ValueFault) -> String {
         if text.contains("-----BEGIN") { throw ValueFault("holds the key or certificate itself, not a path") }
         guard !text.unicodeScalars.contains(where: { $0.value < 0x20 }), text.utf8.count < 4096 else {
             throw ValueFault("is no path")
         }
         return text
+    }
+
+    private static func proxy(_ text: String) throws(ValueFault) -> HTTPProxy {
+        do throws(HTTPProxyError) {
+            return try HTTPProxy(url: text)
+        } catch {
+            throw ValueFault(error.complaint)
+        }
     }
 
     private static func unknownWord(_ word: String, among known: [String]) -> ValueFault {

@@ -1,7 +1,7 @@
 /// The one table of settings. `--help`, `postbell config` and docs/configuration.md are made from it.
 package enum SettingsTable {
     /// All settings, grouped as the reference page shows them.
-    package static let groups = [database, apns, dispatch, connections, logs]
+    package static let groups = [database, apns, fcm, dispatch, connections, logs]
 
     /// The row of `name`.
     package static func setting(_ name: SettingName) -> Setting {
@@ -27,55 +27,14 @@ package enum SettingsTable {
                 for: [.dispatch, .migrate, .status, .show, .ledger])
         ])
 
-    private static let apns = SettingGroup(
-        title: "APNs",
-        introduction: """
-            The four `APNS_…` names belong together: all of them, or none and nothing is sent to APNs. The key is a \
-            file; one given by a relative path is looked for in `$CREDENTIALS_DIRECTORY` when systemd sets that.
-            """,
-        settings: [
-            Setting(
-                .keyFile, .path, "the signing key (`.p8`) from Apple's developer pages",
-                reason: "a secret by file: an environment shows up in too many places"),
-            Setting(.keyID, .appleID, "the key's id", reason: "Apple finds the key by it"),
-            Setting(.teamID, .appleID, "the team's id", reason: "Apple finds the key by it"),
-            Setting(
-                .topic, .topics(atMost: 100), "bundle ids of the apps that this key serves",
-                reason: "a device's app must be one of them; only those rows are claimed"),
-            Setting(
-                .tokenRefresh, .duration(.minutes(20)...(.minutes(55))), default: "40m",
-                "age at which the provider token is made anew",
-                reason: "Apple refuses tokens over an hour old, and new ones more often than every 20 minutes"),
-            Setting(
-                .serverErrorDelay, .duration(.seconds(1)...(.hours(1))), default: "15m",
-                "shortest wait before a retry after a 500 or 503",
-                reason: "what Apple asks for; tests and demos set seconds"),
-            Setting(
-                .apnsPause, .duration(.minutes(20)...(.minutes(60))), default: "40m",
-                "how long a misconfigured lane pauses before it tries one push",
-                reason: "long enough that probing never mints tokens too often"),
-            Setting(
-                .proofWindow, .duration(.minutes(1)...(.days(30))), default: "24h",
-                "how recent an accepted push must be to prove that a lane is set up right",
-                reason: "only then does a 400 such as BadDeviceToken clear a token"),
-            Setting(
-                .apnsEndpoint, .endpoint, absence: "Apple's hosts",
-                "one host instead of both of Apple's, production and sandbox, for staging and tests",
-                reason: "TLS is verified all the same; the worker says so loudly at start"),
-            Setting(
-                .certificateFile, .path, absence: "the system's CAs alone",
-                "CA certificates (PEM) to trust besides the system's",
-                reason: "verification cannot be switched off, only a CA added"),
-        ])
-
     private static let dispatch = SettingGroup(
         title: "Dispatch",
         introduction: "How the worker claims, checks, retries and settles, and how it stops.",
         settings: [
             Setting(
-                .providers, .choices(["apns"]), absence: "those with a credential",
+                .providers, .choices(CredentialSettings.all.map(\.provider)), absence: "those with a credential",
                 "which providers this worker serves",
-                reason: "a role serves one provider and holds one secret; --providers does the same"),
+                reason: "a role can hold one provider's secrets only; --providers does the same"),
             Setting(
                 .wake, .choice(["listen", "poll"]), default: "listen", "how the worker learns of new rows",
                 reason: "LISTEN needs a session of its own; poll works behind a transaction-pooling proxy"),
@@ -117,8 +76,16 @@ package enum SettingsTable {
                 "lapsed leases after which a row is set aside as failed",
                 reason: "a row that kills its worker must not do so for ever"),
             Setting(
+                .maxFailures, .count(0...100), default: "0",
+                "failures in a row, in a lane where others succeed, that clear a device's token; 0 for never",
+                reason: "only proof clears a token, and a failure is none: for those who have to give up sometime"),
+            Setting(
                 .retryBudget, .percentage(0...100), default: "10%", "retries as a share of a lane's first sends",
                 reason: "a provider in trouble is not asked more for being in trouble; a refused retry waits"),
+            Setting(
+                .proofWindow, .duration(.minutes(1)...(.days(30))), default: "24h",
+                "how recent an accepted push must be to prove that a lane is set up right",
+                reason: "only then does a 400 such as BadDeviceToken clear a token"),
             Setting(
                 .stormShare, .percentage(1...100), default: "20%",
                 "share of a topic's answers against tokens beyond which the topic pauses and clears none",
@@ -139,7 +106,12 @@ package enum SettingsTable {
 
     private static let connections = SettingGroup(
         title: "Connections to providers",
-        introduction: "A lane is one provider, environment and credential; it has connections of its own.",
+        introduction: """
+            A lane is one provider, environment and credential; it has connections of its own. `POSTBELL_PROXY` goes \
+            before `https_proxy`, and that before `HTTPS_PROXY`; hosts of `no_proxy` (else `NO_PROXY`) are reached \
+            without any of them. A name in that list stands for itself and for all below it; addresses and networks \
+            in it match nothing but an address that is written the same way.
+            """,
         settings: [
             Setting(
                 .concurrency, .count(1...10_000), default: "1000", "requests in flight per lane",
@@ -167,6 +139,22 @@ package enum SettingsTable {
                 .idleTimeout, .duration(.minutes(1)...(.hours(24))), default: "1h",
                 "idle time after which connections beyond the first are closed",
                 reason: "Apple asks to keep connections open"),
+            Setting(
+                .certificateFile, .path, absence: "the system's CAs alone",
+                "CA certificates (PEM) to trust besides the system's",
+                reason: "verification cannot be switched off, only a CA added"),
+            Setting(
+                .proxy, .proxy, absence: "https_proxy",
+                "HTTP proxy through which providers are reached, by CONNECT; `none` for a direct way in any case",
+                reason: "TLS is the provider's all the way; the proxy sees a host name and no more"),
+            Setting(
+                .httpsProxy, .proxy, absence: "no proxy",
+                "the same, for whoever sets it for all programs of a machine; `HTTPS_PROXY` counts too",
+                reason: "what other programs obey is obeyed here"),
+            Setting(
+                .noProxy, .proxyExceptions, absence: "no exceptions",
+                "host names that are reached without a proxy, `*` for all; `NO_PROXY` counts too",
+                reason: "what other programs obey is obeyed here"),
         ])
 
     private static let logs = SettingGroup(
