@@ -89,13 +89,26 @@ struct Curl {
         method: String = "POST", headers: [String: String], body: String = "{\"aps\":{\"alert\":\"hello\"}}",
         extra: [String] = []
     ) throws -> Answer {
+        try send(
+            to: "https://localhost:\(fixture.port)" + (path ?? "/3/device/" + token), authority: fixture.directory,
+            method: method, headers: headers, body: body, extra: extra)
+    }
+
+    /// Sends one request; `authority` is the directory with the server's `ca.pem`.
+    static func send(
+        to url: String, authority: String, method: String = "POST", headers: [String: String], body: String,
+        extra: [String] = []
+    ) throws -> Answer {
         var arguments = [
             "--silent", "--show-error", "--http2", "--max-time", "60", "--include", "--request", method,
-            "--cacert", fixture.directory + "/ca.pem",
+            "--cacert", authority + "/ca.pem",
         ]
         for (name, value) in headers { arguments += ["--header", "\(name): \(value)"] }
-        if method != "GET" { arguments += ["--data-binary", body, "--header", "content-type:"] }
-        arguments += extra + ["https://localhost:\(fixture.port)" + (path ?? "/3/device/" + token)]
+        if method != "GET" {
+            arguments += ["--data-binary", body]
+            if headers["content-type"] == nil { arguments += ["--header", "content-type:"] }
+        }
+        arguments += extra + [url]
         let (exitStatus, output, problem) = try run("curl", arguments)
         let parts = output.components(separatedBy: "\r\n\r\n")
         let lines = parts.first?.components(separatedBy: "\r\n") ?? []

@@ -168,13 +168,16 @@ final class APNSServer: RequestHandler {
         let fields = APNSRequestFields(stream)
         let answer = judge(stream, fields, client, &finding)
         statistics.providerTokens = check.distinctTokens
-        let record = APNSRecord(
-            connection: connection.number, stream: stream, fields: fields, finding: finding, answer: answer)
+        let record = RequestRecord(
+            service: "apns", connection: connection.number, stream: stream, method: fields.method, path: fields.path,
+            keyID: finding.keyID, issuedAt: finding.issuedAt, status: answer.status, note: answer.note)
         if let log {
             let now = clock.microseconds
             log.line { record.append(to: &$0, microseconds: now) }
         }
-        if seen.count < configuration.keptRequests { seen.append(record.seen()) }
+        if seen.count < configuration.keptRequests {
+            seen.append(record.seen(token: fields.deviceToken(in: stream).map { stream.text($0) } ?? ""))
+        }
         carryOut(answer, stream, fields, client)
         throttle(client, after: answer)
     }

@@ -42,7 +42,8 @@ package enum IdentityFiles {
         guard rename(draft, path) == 0 else { throw .file(path: path, errno: errno) }
     }
 
-    private static func read(_ path: String) throws(FakeServerError) -> String {
+    /// The text in `path`, as far as a key file may be long.
+    static func read(_ path: String) throws(FakeServerError) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
         defer { close(descriptor) }

@@ -13,6 +13,13 @@ enum JSONText {
         line.append(UInt8(ascii: "\""))
     }
 
+    /// `text` as a JSON string.
+    static func quoted(_ text: String) -> String {
+        var line: [UInt8] = []
+        appendString(text.utf8, to: &line)
+        return String(decoding: line, as: UTF8.self)
+    }
+
     /// Appends a name, a colon and nothing else; the first one of an object without a comma.
     static func appendName(_ name: StaticString, to line: inout [UInt8]) {
         if line.last != UInt8(ascii: "{") { line.append(UInt8(ascii: ",")) }
@@ -33,6 +40,8 @@ enum JSONText {
             case 0x22, 0x5C:
                 line.append(UInt8(ascii: "\\"))
                 line.append(UInt8(scalar.value))
+            case 0x0A:
+                line.append(contentsOf: "\\n".utf8)
             case 0..<0x20, 0x7F:
                 line.append(contentsOf: "\\u00".utf8)
                 line.append(hexDigits[Int(scalar.value >> 4)])

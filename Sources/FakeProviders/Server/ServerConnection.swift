@@ -102,6 +102,14 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
         return frame
     }
 
+    /// Streams whose request is arriving or not answered in full.
+    var openStreams: Int { live.count }
+
+    /// The last stream that a request came on.
+    var lastStream: Int32 {
+        session.map { nghttp2_session_get_last_proc_stream_id($0) } ?? 0
+    }
+
     /// Announces that no stream above `lastStream` was looked at and that no new one will be.
     func goAway(lastStream: Int32, code: UInt32, debugData: [UInt8]) {
         guard let session else { return }

@@ -34,6 +34,30 @@ struct WallClock {
         line.append(UInt8(ascii: "Z"))
     }
 
+    /// Seconds since the Unix epoch.
+    var seconds: Int64 { microseconds / 1_000_000 }
+
+    /// Seconds since the Unix epoch as an HTTP date (RFC 9110 5.6.7), for example `Sun, 01 Mar 2026 12:00:00 GMT`.
+    static func httpDate(_ seconds: Int64) -> String {
+        var time = time_t(seconds)
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        var text = Array(weekdays[Int(parts.tm_wday)].utf8) + [0x2C, 0x20]
+        appendDigits(Int(parts.tm_mday), 2, to: &text)
+        text += " \(months[Int(parts.tm_mon)]) ".utf8
+        appendDigits(Int(parts.tm_year) + 1900, 4, to: &text)
+        for (value, separator) in [(parts.tm_hour, " "), (parts.tm_min, ":"), (parts.tm_sec, ":")] {
+            text += separator.utf8
+            appendDigits(Int(value), 2, to: &text)
+        }
+        return String(decoding: text, as: UTF8.self) + " GMT"
+    }
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
     private static func appendDigits(_ value: Int, _ count: Int, to line: inout [UInt8]) {
         var divisor = 1
         for _ in 1..<count { divisor *= 10 }

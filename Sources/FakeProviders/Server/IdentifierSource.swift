@@ -1,4 +1,4 @@
-/// UUIDs (version 4 in form) for `apns-id` and `apns-unique-id`: different from each other, which is all they must be.
+/// UUIDs (version 4 in form) for ids of answers and tokens: different from each other, which is all they must be.
 struct IdentifierSource {
     private var draws = SeededDraws(seed: .random(in: .min ... .max))
 
