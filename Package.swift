@@ -78,8 +78,9 @@ let package = Package(
         // tests
         .target(
             name: "Support",
-            dependencies: ["OutboxCore", "EventLoop", "Postgres", "OutboxPostgres"],
+            dependencies: ["OutboxCore", "EventLoop", "HTTP2", "Postgres", "OutboxPostgres"],
             path: "Tests/Support",
+            exclude: ["Peers"],  // providers in other languages
             swiftSettings: settings
         ),
         tests("OutboxCore", ["OutboxCore"]),
@@ -91,7 +92,7 @@ let package = Package(
         ),
         tests("Credentials", ["Credentials"]),
         tests("OutboxPostgres", ["OutboxPostgres", "OutboxCore", "Postgres", "EventLoop", "Support"]),
-        tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders"]),
+        tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders", "Support"]),
         tests("FCM", ["FCM", "OutboxCore", "HTTP2", "Credentials"]),
         tests("Telemetry", ["Telemetry"]),
         tests(

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP2
+import Support
 import Testing
 
 /// The client against servers of other people, as their own programs.
@@ -61,44 +62,5 @@ import Testing
             let results = try await harness.results(before + 500).dropFirst(before)
             #expect(results.allSatisfy { $0.status == 404 && !$0.body.isEmpty })
         }
-    }
-}
-
-/// A program that runs beside a test, whose output is read line by line.
-final class PeerProcess {
-    private let process = Process()
-    private let output = Pipe()
-    private var rest: [UInt8] = []
-
-    init(_ program: String, _ arguments: [String]) throws {
-        process.executableURL = URL(filePath: program)
-        process.arguments = arguments
-        process.standardOutput = output
-        try process.run()
-    }
-
-    /// The next line; the program has limits of its own, after which it ends and this throws.
-    func nextLine() throws -> String {
-        while true {
-            if let end = rest.firstIndex(of: 10) {
-                let line = String(decoding: rest[..<end], as: UTF8.self)
-                rest.removeFirst(end + 1)
-                return line
-            }
-            let data = output.fileHandleForReading.availableData
-            guard !data.isEmpty else { throw ServerError.closed }
-            rest += Array(data)
-        }
-    }
-
-    func exitStatus() -> Int32 {
-        process.waitUntilExit()
-        return process.terminationStatus
-    }
-
-    /// Not SIGTERM, which a child inherits as blocked when it was started from some of the threads here.
-    func end() {
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
     }
 }
