@@ -13,10 +13,10 @@ package struct APNSProvider: PushProvider {
     private var encoder: APNSRequestEncoder
     private var token: ProviderToken?
     private var reportedFault: CredentialError?
-    private var replacedAt: Int64?
-
-    /// Answers that call the old token expired keep coming for a moment after it was replaced; in seconds.
-    private static let replacementEcho: Int64 = 2
+    /// The number of the key that the lane was last told to use.
+    private var keyNumber: Int
+    /// Names the token of the requests encoded now.
+    package private(set) var tokenMark: UInt8 = 0
 
     /// A provider that presents the tokens of `tokens`, which lanes of one key share. `reportsFault` hears once of each
     /// new reason why no token can be had.
@@ -26,20 +26,21 @@ package struct APNSProvider: PushProvider {
     ) {
         self.tokens = tokens
         self.reportsFault = reportsFault
+        keyNumber = tokens.keyNumber
         decoder = APNSResponseDecoder(serverErrorDelay: configuration.serverErrorDelay)
         encoder = APNSRequestEncoder(topics: configuration.topics)
     }
 
-    package mutating func authorize(now: Int64, isProbe: Bool) -> Outcome? {
+    package mutating func authorize(now: Int64, isProbe: Bool) -> ProviderAccess {
         do throws(CredentialError) {
             let instant = CredentialInstant(seconds: now, monotonic: .now)
             let token = try isProbe ? tokens.probe(now: instant) : tokens.token(now: instant)
             use(token)
             report(tokens.renewalFault)
-            return nil
+            return .granted(byAnotherCredential: notesAnotherKey(token))
         } catch {
             report(error)
-            return Outcome(.misconfigured, scope: .lane, reason: Self.reason(for: error))
+            return .refused(Outcome(.misconfigured, scope: .lane, reason: Self.reason(for: error)))
         }
     }
 
@@ -59,17 +60,17 @@ package struct APNSProvider: PushProvider {
         decoder.decode(response, text: text)
     }
 
-    package mutating func replaceToken(now: Int64) -> Bool {
-        if let replacedAt, abs(now - replacedAt) <= Self.replacementEcho { return true }
+    package mutating func replaceToken(_ mark: UInt8, now: Int64) -> TokenReplacement {
+        // Answers to requests that carried the old token keep coming for as long as requests may take.
+        guard mark == tokenMark else { return .known }
         do throws(CredentialError) {
             let instant = CredentialInstant(seconds: now, monotonic: .now)
-            guard case .replaced(let fresh) = try tokens.replace(token, now: instant) else { return false }
+            guard case .replaced(let fresh) = try tokens.replace(token, now: instant) else { return .refused }
             use(fresh)
-            replacedAt = now
-            return true
+            return .replaced
         } catch {
             report(error)
-            return false
+            return .refused
         }
     }
 
@@ -77,8 +78,8 @@ package struct APNSProvider: PushProvider {
         do throws(CredentialError) {
             let token = try tokens.reload(now: CredentialInstant(seconds: now, monotonic: .now))
             report(nil)
-            defer { use(token) }
-            return token != self.token
+            use(token)
+            return notesAnotherKey(token)
         } catch {
             reportedFault = nil
             report(error)
@@ -89,7 +90,15 @@ package struct APNSProvider: PushProvider {
     private mutating func use(_ token: ProviderToken) {
         guard token != self.token else { return }
         self.token = token
+        tokenMark &+= 1
         encoder.setAuthorization(token.authorization)
+    }
+
+    /// Whether `token` is of another key than the lane was told of before; true once for each.
+    private mutating func notesAnotherKey(_ token: ProviderToken) -> Bool {
+        guard token.keyNumber != keyNumber else { return false }
+        defer { keyNumber = token.keyNumber }
+        return keyNumber != 0
     }
 
     private mutating func report(_ fault: CredentialError?) {

@@ -5,7 +5,7 @@ package import OutboxCore
 /// Reads an answer of APNs. Total: whatever comes, an outcome comes of it.
 package struct APNSResponseDecoder: Equatable, Sendable {
     /// Response headers that the transport has to keep, in this order.
-    package static let capturedHeaders = ["apns-id", "apns-unique-id"]
+    package static let capturedHeaders = ["apns-id", "apns-unique-id", "date"]
     /// Most characters of an unknown reason that are kept.
     package static let reasonLimit = 64
 
@@ -33,7 +33,8 @@ package struct APNSResponseDecoder: Equatable, Sendable {
             reason: row.reason.isEmpty ? Self.sanitized(given) : row.reason, providerIdentifier: identifier,
             deadSince: response.status == 410 ? body?.integer("timestamp").flatMap(Self.timestamp) : nil,
             proof: row.proof, retryFloor: isStale ? .zero : floor(row.floor),
-            advice: isStale ? .reconnect : row.advice)
+            advice: isStale ? .reconnect : row.advice,
+            providerTime: row.advice == .replaceToken ? HTTPDate.seconds(text[response.captured[2].indices]) : nil)
     }
 
     private func floor(_ floor: APNSReason.Floor) -> Duration {

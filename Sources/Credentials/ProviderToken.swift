@@ -10,6 +10,8 @@ package struct ProviderToken: Equatable, Sendable, CustomStringConvertible, Cust
     package let teamID: String
     /// The claim `iat`, seconds since the Unix epoch.
     package let issuedAt: Int64
+    /// Which key of its cache signed it, counted from 1: two tokens of one number were signed by one key.
+    package let keyNumber: Int
 
     package var description: String { "provider token of team \(teamID), key \(keyID), issued at \(issuedAt)" }
 

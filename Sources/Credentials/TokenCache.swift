@@ -19,6 +19,7 @@ package final class TokenCache: Sendable {
         var mintedAt: ContinuousClock.Instant?
         var replacedAt: ContinuousClock.Instant?
         var keyMark: [UInt8] = []
+        var keyNumber = 0
         var fault: CredentialError?
         var retryAt: ContinuousClock.Instant?
     }
@@ -106,6 +107,11 @@ package final class TokenCache: Sendable {
         }
     }
 
+    /// The number of the key that signed the present token; 0 before there is one.
+    package var keyNumber: Int {
+        state.withLock { $0.token?.keyNumber ?? 0 }
+    }
+
     /// Why the last renewal failed while an older token still serves; nil when all is well.
     package var renewalFault: CredentialError? {
         state.withLock { $0.fault }
@@ -146,11 +152,14 @@ package final class TokenCache: Sendable {
         guard
             let text = JSONWebToken.compact(keyID: keyID, teamID: teamID, issuedAt: issuedAt, signedBy: key)
         else { throw .signing(path: file.path) }
+        let mark = Self.mark(of: key)
+        if mark != state.keyMark { state.keyNumber += 1 }
+        state.keyMark = mark
         let token = ProviderToken(
-            authorization: "bearer " + text, keyID: keyID, teamID: teamID, issuedAt: issuedAt)
+            authorization: "bearer " + text, keyID: keyID, teamID: teamID, issuedAt: issuedAt,
+            keyNumber: state.keyNumber)
         state.token = token
         state.mintedAt = now.monotonic
-        state.keyMark = Self.mark(of: key)
         state.fault = nil
         state.retryAt = nil
         return token

@@ -111,6 +111,21 @@ package struct DispatchLog: DispatchObserver {
         }
     }
 
+    package func freshTokenRefused(_ lane: String, status: Int16, reason: String, clockAhead: Duration?) {
+        var fields: LogFields = [.lane: .text(lane), .status: .int(Int(status)), .reason: .text(reason)]
+        fields.append(.skew, clockAhead.map { .duration($0) })
+        let clocksDiffer = clockAhead.map { abs($0.components.seconds) > Self.clockTolerance } ?? false
+        fields.append(
+            .next,
+            clocksDiffer
+                ? "set this machine's clock: it differs from the provider's"
+                : "check the key, its id and the team: the clocks agree as far as the answer tells")
+        log.error("the provider calls a new access token too old", fields)
+    }
+
+    /// Seconds that two clocks may differ by without being the cause of a refused token.
+    private static let clockTolerance: Int64 = 60
+
     private func fields(_ lane: String, _ route: Route?) -> LogFields {
         var fields: LogFields = [.lane: .text(lane)]
         guard let route else { return fields }

@@ -41,6 +41,7 @@ extension Dispatcher {
     }
 
     private func refreshCapacities() {
+        seekAccess(at: .now)
         for (index, lane) in lanes.enumerated() {
             state.updateLane(index) { $0.setCapacity(lane.capacity) }
         }

@@ -42,16 +42,14 @@ extension Dispatcher {
         }
         let sent = lanes[lane].send(
             inTime, slot: slot, of: leased, kinds: kinds, route: route, now: time, wallClock: wallClock(),
-            isProbe: state.lanes[lane].isProbing(route.number))
+            isProbe: state.lanes[lane].probesCredential(route.number))
         for refusal in sent.refusals {
             end(refusal.tag, .outcome(refusal.outcome), attemptedAt: time, answeredAt: nil, now: now)
         }
         for tag in sent.unsent {
             end(tag, .fault(.notSent(reason: "not_ready")), attemptedAt: time, answeredAt: nil, now: now)
         }
-        if let fault = sent.laneFault {
-            state.pause(lane: lane, status: fault.status, reason: fault.reason, now: now)
-        }
+        if let access = sent.access { noteAccess(lane: lane, access) }
         handleAlarms()
     }
 
@@ -136,7 +134,7 @@ extension Dispatcher {
         case .up:
             let wasDown = !state.lanes[lane].isConnected
             state.updateLane(lane) { $0.connected() }
-            if wasDown {
+            if wasDown && state.lanes[lane].isConnected {
                 observer.laneUp(name)
                 laneChanged()
             }
@@ -159,29 +157,32 @@ extension Dispatcher {
 
     /// Does what answers asked of lanes: a new token, a pause.
     func handleAlarms() {
-        for alarm in state.takeAlarms() {
-            switch alarm {
-            case .paused(let lane, let route, let pause):
-                observer.lanePaused(name(of: lane), route: route.flatMap { routes[$0] }, pause)
-                laneChanged()
-            case .prolonged(let lane, let route, let pause):
-                observer.lanePauseProlonged(name(of: lane), route: route.flatMap { routes[$0] }, pause)
-                laneChanged()
-            case .resumed(let lane, let route):
-                observer.laneResumed(name(of: lane), route: route.flatMap { routes[$0] })
-                laneChanged()
-            case .held(let lane, let route, let status, let reason):
-                guard let route = routes[route] else { continue }
-                observer.targetHeld(name(of: lane), route: route, status: status, reason: reason)
-            case .replaceToken(let lane):
-                if lanes[lane].replaceToken(wallClock: wallClock()) {
-                    lanes[lane].reconnect()
-                } else {
-                    state.pause(lane: lane, status: 403, reason: "ExpiredProviderToken", now: .now)
-                }
-            case .reconnect(let lane):
-                lanes[lane].reconnect()
-            }
+        var alarms = state.takeAlarms()
+        // What is done about one alarm can raise another.
+        while !alarms.isEmpty {
+            for alarm in alarms { handle(alarm) }
+            alarms = state.takeAlarms()
+        }
+    }
+
+    private func handle(_ alarm: LaneAlarm) {
+        switch alarm {
+        case .paused(let lane, let route, let pause):
+            observer.lanePaused(name(of: lane), route: route.flatMap { routes[$0] }, pause)
+            laneChanged()
+        case .prolonged(let lane, let route, let pause):
+            observer.lanePauseProlonged(name(of: lane), route: route.flatMap { routes[$0] }, pause)
+            laneChanged()
+        case .resumed(let lane, let route):
+            observer.laneResumed(name(of: lane), route: route.flatMap { routes[$0] })
+            laneChanged()
+        case .held(let lane, let route, let status, let reason):
+            guard let route = routes[route] else { return }
+            observer.targetHeld(name(of: lane), route: route, status: status, reason: reason)
+        case .replaceToken(let lane, let mark, let refusal):
+            replaceToken(lane: lane, mark: mark, because: refusal)
+        case .reconnect(let lane):
+            lanes[lane].reconnect()
         }
     }
 

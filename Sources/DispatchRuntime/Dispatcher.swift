@@ -129,7 +129,9 @@ package actor Dispatcher {
             configuration.transport, on: loop,
             answered: { [weak self] batch in self?.assumeIsolated { $0.answered(lane: index, &batch) } },
             stateChanged: { [weak self] state in self?.assumeIsolated { $0.transportChanged(lane: index, state) } })
-        return ProviderLane(configuration, client: client)
+        return ProviderLane(configuration, client: client) { [weak self] access in
+            self?.assumeIsolated { $0.accessChanged(lane: index, access) }
+        }
     }
 
     // MARK: Faults of the database

@@ -10,13 +10,19 @@ package struct LaneConfiguration: Sendable {
     /// Where and how requests are sent.
     package let transport: HTTP2ClientConfiguration
     /// Makes what the requests look like and what the answers mean.
-    package let provider: @Sendable () -> any PushProvider<HTTPRequestBatch, HTTPResponse>
+    package let provider: ProviderFactory
+
+    /// Makes a lane's provider. It calls its argument, on the dispatcher's loop and not from within a call of its own,
+    /// when access comes or goes by itself: a token came over the wire, or cannot be had.
+    package typealias ProviderFactory =
+        @Sendable (_ accessChanged: @escaping @Sendable (ProviderAccess) -> Void)
+        -> any PushProvider<HTTPRequestBatch, HTTPResponse>
 
     /// A lane of a configuration.
     package init(
         description: LaneDescription, serves: @escaping @Sendable (Route) -> Bool,
         transport: HTTP2ClientConfiguration,
-        provider: @escaping @Sendable () -> any PushProvider<HTTPRequestBatch, HTTPResponse>
+        provider: @escaping ProviderFactory
     ) {
         self.description = description
         self.serves = serves

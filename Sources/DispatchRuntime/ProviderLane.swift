@@ -10,15 +10,31 @@ final class ProviderLane {
     let description: LaneDescription
     private var provider: any PushProvider<HTTPRequestBatch, HTTPResponse>
     private let client: HTTP2Client
+    /// Whether requests can be authorised, as last heard; it was not asked for yet at the beginning.
+    var access = ProviderAccess.awaited
 
-    init(_ configuration: LaneConfiguration, client: HTTP2Client) {
+    /// `accessChanged` is called on the loop when access comes or goes by itself.
+    init(
+        _ configuration: LaneConfiguration, client: HTTP2Client,
+        accessChanged: @escaping @Sendable (ProviderAccess) -> Void
+    ) {
         description = configuration.description
-        provider = configuration.provider()
+        provider = configuration.provider(accessChanged)
         self.client = client
     }
 
-    /// How many more requests the transport takes now.
-    var capacity: Int { client.assumeIsolated { $0.capacity } }
+    /// Whether there is a token to authorise requests with.
+    var hasAccess: Bool {
+        if case .granted = access { true } else { false }
+    }
+
+    /// How many more requests the transport takes now; none without access.
+    var capacity: Int { hasAccess ? client.assumeIsolated { $0.capacity } : 0 }
+
+    /// Asks for what it takes to authorise requests.
+    func authorize(wallClock: Int64, isProbe: Bool) -> ProviderAccess {
+        provider.authorize(now: wallClock, isProbe: isProbe)
+    }
 
     /// What did not become a request.
     struct SendReport {
@@ -26,8 +42,8 @@ final class ProviderLane {
         var refusals: [(tag: AttemptTag, outcome: Outcome)] = []
         /// Targets that go back: nothing is wrong with them.
         var unsent: [AttemptTag] = []
-        /// Why the lane cannot send at all.
-        var laneFault: Outcome?
+        /// News of the lane's access: there is none any more, or by another credential.
+        var access: ProviderAccess?
     }
 
     /// Sends targets of one lease and answers what did not become a request.
@@ -37,16 +53,20 @@ final class ProviderLane {
     ) -> SendReport {
         var report = SendReport()
         let batch = leased.claimed
-        if let fault = provider.authorize(now: wallClock, isProbe: isProbe) {
-            report.laneFault = fault
+        let access = authorize(wallClock: wallClock, isProbe: isProbe)
+        if access != .granted { report.access = access }
+        guard case .granted(let byAnotherCredential) = access else {
             report.unsent = targets.map { AttemptTag(slot: slot, target: Int($0)) }
             return report
         }
+        // Apple binds a connection to the key of its first request.
+        if byAnotherCredential { reconnect() }
+        let tokenMark = provider.tokenMark
         var requests = HTTPRequestBatch()
         requests.reserve(requests: targets.count, bytes: targets.count * 512)
         var begun: Begun?
         for target in targets {
-            let tag = AttemptTag(slot: slot, target: Int(target))
+            let tag = AttemptTag(slot: slot, target: Int(target), tokenMark: tokenMark)
             let dispatch = leased.dispatch(ofTarget: Int(target))
             if begun?.notification != dispatch.notification {
                 begun = begin(dispatch, of: batch, kinds: kinds, route: route, now: now, into: &requests)
@@ -93,9 +113,9 @@ final class ProviderLane {
         provider.decode(response, text: text)
     }
 
-    /// Makes a new access token; false when one was made too recently.
-    func replaceToken(wallClock: Int64) -> Bool {
-        provider.replaceToken(now: wallClock)
+    /// Makes or asks for an access token in place of the one that `mark` names.
+    func replaceToken(_ mark: UInt8, wallClock: Int64) -> TokenReplacement {
+        provider.replaceToken(mark, now: wallClock)
     }
 
     /// Reads the credential again; whether it is another, or nil when it cannot be used and the old one stays.
@@ -106,6 +126,14 @@ final class ProviderLane {
     /// Drops the connections in favour of new ones, without losing a request.
     func reconnect() {
         client.assumeIsolated { $0.replaceConnections() }
+    }
+
+    /// The same, and gives back what waits for a stream: it carries a token that is refused.
+    func restart() {
+        client.assumeIsolated { client in
+            client.cancelQueued()
+            client.replaceConnections()
+        }
     }
 
     /// Waits for open requests, then resets what is left.

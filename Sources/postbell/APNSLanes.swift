@@ -113,7 +113,7 @@ struct APNSLanes {
                 Self.covers(route, topics, environment.rawValue)
             },
             transport: transport,
-            provider: { [log] in
+            provider: { [log] _ in
                 APNSProvider(settings, tokens: tokens) { fault in
                     log.error("no provider token can be made", [.lane: .text(name), .cause: .text(fault.description)])
                 }

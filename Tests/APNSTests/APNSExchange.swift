@@ -93,7 +93,7 @@ actor APNSExchange {
     private func submit(_ push: MadePush) -> Outcome? {
         ends.removeAll()
         var result = MadePush.Encoded()
-        if let fault = provider.authorize(now: now, isProbe: false) { return fault }
+        if case .refused(let fault) = provider.authorize(now: now, isProbe: false) { return fault }
         push.encode(into: &result) { push, text, batch in
             provider.begin(push, text: text, into: &batch)
         } add: { target, tag, text, batch in
@@ -113,7 +113,7 @@ actor APNSExchange {
 
     /// Does what the lane does when the provider calls its token expired; false when it may not.
     func replaceToken() -> Bool {
-        guard provider.replaceToken(now: now) else { return false }
+        guard provider.replaceToken(provider.tokenMark, now: now) == .replaced else { return false }
         client?.assumeIsolated { $0.replaceConnections() }
         return true
     }

@@ -9,7 +9,8 @@ import Testing
 @Suite struct DispatcherTests {
     /// Makes no request: every target is let through to nobody.
     private struct SilentProvider: PushProvider {
-        mutating func authorize(now: Int64, isProbe: Bool) -> Outcome? { nil }
+        var tokenMark: UInt8 { 0 }
+        mutating func authorize(now: Int64, isProbe: Bool) -> ProviderAccess { .granted }
         mutating func begin(_ push: OutgoingPush, text: [UInt8], into requests: inout HTTPRequestBatch) -> Outcome? {
             Outcome(.rejected)
         }
@@ -17,33 +18,8 @@ import Testing
             _ target: ClaimedTarget, tag: UInt64, text: [UInt8], into requests: inout HTTPRequestBatch
         ) -> Outcome? { Outcome(.rejected) }
         func decode(_ response: HTTPResponse, text: [UInt8]) -> Outcome { Outcome(.rejected) }
-        mutating func replaceToken(now: Int64) -> Bool { false }
+        mutating func replaceToken(_ mark: UInt8, now: Int64) -> TokenReplacement { .refused }
         mutating func reloadCredential(now: Int64) -> Bool? { nil }
-    }
-
-    private struct SilentObserver: DispatchObserver {
-        func started(lanes: [String], routes: [Route]) {}
-        func claimed(batch: Identifier, route: RouteNumber, rows: Int, targets: Int) {}
-        func settled(batch: Identifier, outcomes: [OutcomeKind: Int], returned: Int, ended: Int) {}
-        func fenced(batch: Identifier, rows: Int) {}
-        func refused(batch: Identifier, rows: Int, because error: StoreError) {}
-        func recovered(_ report: RecoveryReport) {}
-        func laneDown(_ lane: String, reason: String, until: Duration?) {}
-        func connectionReplaced(_ lane: String, reason: String) {}
-        func laneUp(_ lane: String) {}
-        func lanePaused(_ lane: String, route: Route?, _ pause: LanePause) {}
-        func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause) {}
-        func laneResumed(_ lane: String, route: Route?) {}
-        func targetHeld(_ lane: String, route: Route, status: Int16, reason: String) {}
-        func longPending(_ pending: LongPending, route: Route?) {}
-        func moreLongPending() {}
-        func routeUnserved(_ route: Route) {}
-        func credentialRead(_ lane: String, isAnother: Bool) {}
-        func storeFailed(_ error: StoreError) {}
-        func storeRecovered() {}
-        func databaseClockStepped() {}
-        func draining(inFlight: Int) {}
-        func stopped(released: Int) {}
     }
 
     private func dispatcher(
@@ -53,9 +29,9 @@ import Testing
         settings.dispatch.lease = lease
         let lane = LaneConfiguration(
             description: LaneDescription(name: "apns/sandbox/default", pause: .seconds(2400)), serves: { _ in true },
-            transport: HTTP2ClientConfiguration(host: "127.0.0.1", port: 1), provider: { SilentProvider() })
+            transport: HTTP2ClientConfiguration(host: "127.0.0.1", port: 1), provider: { _ in SilentProvider() })
         return Dispatcher(
-            on: loop, store: store, observer: SilentObserver(), settings: settings, lanes: [lane],
+            on: loop, store: store, observer: RecordingObserver(), settings: settings, lanes: [lane],
             now: ScriptedStore.now, seed: 1)
     }
 

@@ -6,6 +6,8 @@ actor ScriptedStore: OutboxStore {
     static let now = Timestamp(microseconds: 1_700_000_000_000_000)
 
     private(set) var settlements: [Settlement] = []
+    /// Claims that were asked for.
+    private(set) var claims = 0
     /// Since when its sessions stand.
     let connected = ContinuousClock.now
     private let row: Bool
@@ -54,6 +56,7 @@ actor ScriptedStore: OutboxStore {
 
     func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch? {
         guard row else { return nil }
+        claims += 1
         await claimAsked.leave()
         await claimMayAnswer.enter()
         let dispatch = ClaimedDispatch(

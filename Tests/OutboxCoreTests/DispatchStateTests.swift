@@ -131,7 +131,9 @@ import Testing
             scene.state.takeAlarms() == [
                 .paused(
                     lane: 0, route: nil,
-                    LanePause(status: 429, reason: "TooManyProviderTokenUpdates", duration: .seconds(300)))
+                    LanePause(
+                        status: 429, reason: "TooManyProviderTokenUpdates", duration: .seconds(300),
+                        doubtsCredential: false))
             ])
         #expect(scene.state.openRoutes(at: scene.at(299)).isEmpty)
         #expect(scene.state.openRoutes(at: scene.at(301)) == [1])

@@ -86,6 +86,51 @@ import Testing
         #expect(scene.state.openRoutes(at: scene.at(2600)).isEmpty)
     }
 
+    @Test func whatIsInHandGoesBackUnsentWhenAccessIsLost() throws {
+        var scene = DispatchScene()
+        scene.claim(scene.single(3))
+        let (lostAt, retryAt) = (scene.at(0), scene.at(4))
+        scene.state.updateLane(0) { $0.accessLost(retryAt: retryAt, because: "timeout", at: lostAt) }
+        #expect(scene.sent() == [])
+        let flush = try scene.flush()
+        #expect(flush.ledger.isEmpty, "nothing was sent")
+        #expect(flush.returns.map(\.delay) == [.seconds(4), .seconds(4), .seconds(4)])
+        #expect(flush.returns.map(\.attempt) == [0, 0, 0], "no attempt is spent")
+        #expect(scene.state.openRoutes(at: scene.at(3)).isEmpty)
+    }
+
+    @Test func onlyAPauseThatTheCredentialMayCauseIsProbedWithItReadAgain() throws {
+        var scene = scene(1)
+        let tooManyTokens = Outcome(
+            .throttled, scope: .lane, status: 429, reason: "TooManyProviderTokenUpdates", retryFloor: .seconds(300),
+            advice: .keepToken)
+        scene.end(0, .outcome(tooManyTokens))
+        #expect(!scene.state.lanes[0].probesCredential(1), "reading it again could make another token")
+        scene = self.scene(1)
+        scene.end(0, Self.wrongKey)
+        #expect(scene.state.lanes[0].probesCredential(1))
+        scene = self.scene(1)
+        scene.end(0, Self.wrongTopic)
+        #expect(scene.state.lanes[0].probesCredential(1) && !scene.state.lanes[0].probesCredential(2))
+    }
+
+    @Test func anAnswerThatCallsATokenTooOldNamesTheTokenOfItsRequest() throws {
+        var scene = scene(1)
+        let expired = Outcome(
+            .misconfigured, scope: .lane, status: 403, reason: "ExpiredProviderToken", advice: .replaceToken)
+        let tag = AttemptTag(slot: 0, target: 0, tokenMark: 200)
+        #expect(AttemptTag(number: tag.number) == tag)
+        scene.state.ended(
+            AttemptResult(
+                tag: tag, result: .outcome(expired), attemptedAt: DispatchScene.start, answeredAt: nil),
+            policy: nil, now: scene.at(0))
+        #expect(scene.state.takeAlarms() == [.replaceToken(lane: 0, mark: 200, expired)])
+        let flush = try scene.flush()
+        #expect(flush.ledger.map(\.outcome.reason) == ["ExpiredProviderToken"])
+        #expect(flush.returns.map(\.attempt) == [0], "no attempt is spent")
+        #expect(flush.returns.map(\.delay) == [.zero])
+    }
+
     @Test func anyAnswerThatIsNoConfigurationErrorEndsAPause() throws {
         for answer in [Self.delivered, Self.unavailable, .outcome(Outcome(.rejected, status: 413))] {
             var scene = scene(1)

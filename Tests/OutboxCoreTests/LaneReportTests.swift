@@ -48,6 +48,24 @@ import Testing
             ])
     }
 
+    @Test func aLaneWithoutAccessIsDownUntilItHasBoth() {
+        var scene = DispatchScene()
+        let (start, lostAt, soon, later) = (scene.at(0), scene.at(1), scene.at(4), scene.at(9))
+        scene.state.updateLane(0) {
+            $0.disconnected(retryAt: soon, because: "refused", at: start)
+            $0.accessLost(retryAt: later, because: "timeout", at: lostAt)
+        }
+        let down = LaneReport(
+            name: "apns/test/0", condition: .down, reason: "no access token: timeout",
+            since: Self.start + .seconds(1), until: Self.start + .seconds(9), routes: [1])
+        #expect(scene.state.laneReports == [down])
+        scene.state.updateLane(0) { $0.connected() }
+        #expect(scene.state.laneReports == [down], "a connection is not enough")
+        #expect(scene.state.lanes[0].opensAt(after: scene.at(2)) == later)
+        scene.state.updateLane(0) { $0.accessGranted() }
+        #expect(scene.state.laneReports == [LaneReport(name: "apns/test/0", routes: [1])])
+    }
+
     @Test func aWorkerThatStopsServesNoRoute() {
         var scene = DispatchScene()
         _ = scene.state.drain(at: scene.at(0))

@@ -82,12 +82,15 @@ package struct Outcome: Equatable, Sendable {
     package let retryFloor: Duration
     /// What the lane has to do.
     package let advice: LaneAdvice
+    /// The provider's own time, in seconds since the Unix epoch; nil unless the answer finds fault with the time of a
+    /// token.
+    package let providerTime: Int64?
 
     /// An outcome; what is not said has no consequence.
     package init(
         _ kind: OutcomeKind, scope: FaultScope = .target, status: Int16 = 0, reason: String = "",
         providerIdentifier: Identifier? = nil, deadSince: Timestamp? = nil, proof: TokenProof = .none,
-        retryFloor: Duration = .zero, advice: LaneAdvice = .none
+        retryFloor: Duration = .zero, advice: LaneAdvice = .none, providerTime: Int64? = nil
     ) {
         self.kind = kind
         self.scope = scope
@@ -98,6 +101,7 @@ package struct Outcome: Equatable, Sendable {
         self.proof = proof
         self.retryFloor = retryFloor
         self.advice = advice
+        self.providerTime = providerTime
     }
 }
 

@@ -5,9 +5,11 @@ extension DispatchState {
     }
 
     /// The lane learns from an answer, after its target was judged by what was known before.
-    mutating func learn(_ outcome: Outcome, lane: Int, route: RouteNumber, now: ContinuousClock.Instant) {
+    mutating func learn(
+        _ outcome: Outcome, tokenMark: UInt8, lane: Int, route: RouteNumber, now: ContinuousClock.Instant
+    ) {
         switch outcome.advice {
-        case .replaceToken: return alarms.append(.replaceToken(lane: lane))
+        case .replaceToken: return alarms.append(.replaceToken(lane: lane, mark: tokenMark, outcome))
         case .reconnect: alarms.append(.reconnect(lane: lane))
         case .none, .keepToken: break
         }
@@ -86,7 +88,7 @@ extension DispatchState {
         // Whoever asks for less says for how long.
         pause(
             lane: lane, status: outcome.status, reason: outcome.reason,
-            for: max(outcome.retryFloor, Self.shortestThrottlePause), now: now)
+            for: max(outcome.retryFloor, Self.shortestThrottlePause), doubtsCredential: false, now: now)
     }
 
     private static let shortestThrottlePause = Duration.seconds(1)
@@ -95,10 +97,11 @@ extension DispatchState {
     /// due at the end of the pause; one alarm at its beginning.
     package mutating func pause(
         lane: Int, route: RouteNumber? = nil, status: Int16, reason: String, for duration: Duration? = nil,
-        now: ContinuousClock.Instant
+        doubtsCredential: Bool = true, now: ContinuousClock.Instant
     ) {
         let duration = duration ?? lanes[lane].description.pause
-        let pause = LanePause(status: status, reason: reason, duration: duration)
+        let pause = LanePause(
+            status: status, reason: reason, duration: duration, doubtsCredential: doubtsCredential)
         switch lanes[lane].pause(route: route, pause, at: now) {
         case .began: alarms.append(.paused(lane: lane, route: route, pause))
         case .prolonged: alarms.append(.prolonged(lane: lane, route: route, pause))

@@ -25,7 +25,9 @@ extension DispatchState {
             target: attempt.tag.target, judgement.disposition, row: row, effect: effect, at: now)
         // What answers a lease that others may have taken over is as late as its ledger row will be.
         let counts = batches[attempt.tag.slot]?.isSurelyOurs(at: now) ?? false
-        if case .outcome(let outcome) = attempt.result, counts { learn(outcome, lane: lane, route: route, now: now) }
+        if case .outcome(let outcome) = attempt.result, counts {
+            learn(outcome, tokenMark: attempt.tag.tokenMark, lane: lane, route: route, now: now)
+        }
     }
 
     private mutating func judge(

@@ -8,8 +8,8 @@ package enum LaneAlarm: Equatable, Sendable {
     case resumed(lane: Int, route: RouteNumber?)
     /// A target is held, since its answer can mean a wrong configuration: told once per topic, reason and pause.
     case held(lane: Int, route: RouteNumber, status: Int16, reason: String)
-    /// The lane's access token is to be replaced.
-    case replaceToken(lane: Int)
+    /// An answer calls the access token of its request, known by its mark, too old.
+    case replaceToken(lane: Int, mark: UInt8, Outcome)
     /// The lane's connection is bad.
     case reconnect(lane: Int)
 }

@@ -20,6 +20,8 @@ package struct LaneGate: Equatable, Sendable {
         package let status: Int16
         /// The answer's reason.
         package let reason: String
+        /// Whether the credential may be the cause.
+        package let doubtsCredential: Bool
     }
 
     /// What closing the gate came to.
@@ -59,7 +61,8 @@ package struct LaneGate: Equatable, Sendable {
     package mutating func close(_ cause: LanePause, at now: ContinuousClock.Instant) -> Closing {
         guard let pause else {
             self.pause = Pause(
-                since: now, until: now + cause.duration, status: cause.status, reason: cause.reason)
+                since: now, until: now + cause.duration, status: cause.status, reason: cause.reason,
+                doubtsCredential: cause.doubtsCredential)
             probes = 0
             return .began
         }

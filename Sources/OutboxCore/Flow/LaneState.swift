@@ -1,10 +1,11 @@
-/// What a lane may do right now: whether it has a connection, which gates are closed, and how much may be in flight.
+/// What a lane may do right now: whether it has a connection and access, which gates are closed, and how much may be in
+/// flight.
 ///
 /// ```
-///          connection lost
-///   up ────────────────────► down        the gates: see `LaneGate`
-///    ◄──────────────────────
-///          connected
+///        connection or access lost
+///   up ────────────────────────────► down        the gates: see `LaneGate`
+///    ◄──────────────────────────────
+///          both are there again
 /// ```
 package struct LaneState: Equatable, Sendable {
     /// Configured name and pause.
@@ -27,16 +28,9 @@ package struct LaneState: Equatable, Sendable {
     private var budget: RetryBudget
     private var heldNotes: [HeldNote] = []
     private let guardSettings: StormGuard
-    private var reconnectAt: ContinuousClock.Instant?
-    private var downCause = Cause()
+    private var reach = LaneReach()
     private var answersSince = 0
     private var rateFrom: ContinuousClock.Instant?
-
-    /// Why a lane is not up, and since when.
-    private struct Cause: Equatable {
-        var reason = ""
-        var since: ContinuousClock.Instant?
-    }
 
     /// A lane that is up and has proven nothing yet.
     package init(_ description: LaneDescription, settings: DispatchSettings) {
@@ -48,7 +42,7 @@ package struct LaneState: Equatable, Sendable {
     /// Whether rows may be claimed and sent for this lane. A lane whose reconnect is due is: the connection is made
     /// when there is something to send.
     package func isOpen(at now: ContinuousClock.Instant) -> Bool {
-        gate.allowance(at: now) > 0 && (reconnectAt.map { $0 <= now } ?? true)
+        gate.allowance(at: now) > 0 && (reach.retryAt.map { $0 <= now } ?? true)
     }
 
     /// Whether rows of `route` may be claimed and sent: lane and topic are open.
@@ -57,11 +51,14 @@ package struct LaneState: Equatable, Sendable {
         return isOpen(at: now) && topics[index].gate.allowance(at: now) > 0
     }
 
-    /// Whether what is sent now is to find out whether a pause can end.
-    package func isProbing(_ route: RouteNumber) -> Bool {
-        guard let index = index(of: route) else { return gate.pause != nil }
-        return gate.pause != nil || topics[index].gate.pause != nil
+    /// Whether what is sent now is to find out whether a pause can end that the credential may be the cause of.
+    package func probesCredential(_ route: RouteNumber) -> Bool {
+        guard !doubtsCredential, let index = index(of: route) else { return doubtsCredential }
+        return topics[index].gate.pause?.doubtsCredential == true
     }
+
+    /// Whether the whole lane is paused, perhaps because of its credential.
+    package var doubtsCredential: Bool { gate.pause?.doubtsCredential == true }
 
     /// Routes whose rows may be claimed.
     package func openRoutes(at now: ContinuousClock.Instant) -> [RouteNumber] {
@@ -270,31 +267,40 @@ package struct LaneState: Equatable, Sendable {
     package mutating func disconnected(
         retryAt: ContinuousClock.Instant, because reason: String, at now: ContinuousClock.Instant
     ) {
-        downCause = Cause(reason: reason, since: isConnected ? now : downCause.since)
-        reconnectAt = retryAt
+        reach.lost(.connection, because: reason, retryAt: retryAt, at: now)
     }
 
     /// The transport has a connection.
     package mutating func connected() {
-        reconnectAt = nil
+        reach.has(.connection)
     }
 
-    /// Whether the transport has a connection, or none was needed yet.
-    package var isConnected: Bool { reconnectAt == nil }
+    /// No access token can be had, and another try is made at `retryAt`.
+    package mutating func accessLost(
+        retryAt: ContinuousClock.Instant, because reason: String, at now: ContinuousClock.Instant
+    ) {
+        reach.lost(.access, because: "no access token: \(reason)", retryAt: retryAt, at: now)
+    }
+
+    /// There is an access token, or a pause says why there is none.
+    package mutating func accessGranted() {
+        reach.has(.access)
+    }
+
+    /// Whether the lane has a connection and access, or needed none yet.
+    package var isConnected: Bool { reach.retryAt == nil }
 
     /// How long what was not sent waits before it is tried again.
     package func reconnectDelay(at now: ContinuousClock.Instant) -> Duration {
-        guard let reconnectAt else { return .zero }
-        return max(.zero, now.duration(to: reconnectAt))
+        guard let retryAt = reach.retryAt else { return .zero }
+        return max(.zero, now.duration(to: retryAt))
     }
 
     /// Why the lane is not up, since when, and until when it waits; nil while it is up. A pause goes before a lost
     /// connection: it is what has to be mended.
     package var trouble: Trouble? {
         if let pause = gate.pause { return Trouble(pause) }
-        return reconnectAt.map { until in
-            Trouble(condition: .down, reason: downCause.reason, since: downCause.since ?? until, until: until)
-        }
+        return reach.trouble
     }
 
     /// What keeps a lane or one of its topics from sending.
@@ -327,13 +333,13 @@ package struct LaneState: Equatable, Sendable {
     /// When the lane, or the first of its topics, opens by itself; nil when nothing is closed.
     package func opensAt(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         guard isOpen(at: now) else {
-            return [gate.pause?.until, reconnectAt].compactMap { $0 }.filter { $0 > now }.max()
+            return [gate.pause?.until, reach.retryAt].compactMap { $0 }.filter { $0 > now }.max()
         }
         return topics.compactMap { $0.gate.pause?.until }.filter { $0 > now }.min()
     }
 
     /// When rows of `route` may be sent again; nil when they may now.
     package func opensAt(_ route: RouteNumber, after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-        [gate.pause?.until, reconnectAt, topic(route)?.gate.pause?.until].compactMap { $0 }.filter { $0 > now }.max()
+        [gate.pause?.until, reach.retryAt, topic(route)?.gate.pause?.until].compactMap { $0 }.filter { $0 > now }.max()
     }
 }

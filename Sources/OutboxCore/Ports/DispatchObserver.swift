@@ -28,6 +28,9 @@ package protocol DispatchObserver: Sendable {
     func targetHeld(_ lane: String, route: Route, status: Int16, reason: String)
     /// A lane's credential was read again; `isAnother` when it is not the one that was in use.
     func credentialRead(_ lane: String, isAnother: Bool)
+    /// The provider calls the token of a lane too old right after it was replaced; `clockAhead` is by how much our
+    /// clock is ahead of the provider's (negative: behind), where its answer told.
+    func freshTokenRefused(_ lane: String, status: Int16, reason: String, clockAhead: Duration?)
     /// A notification has been due for long and is still pending; `route` is nil while the registry is not read.
     func longPending(_ pending: LongPending, route: Route?)
     /// There may be more like the last ones: a look is bounded.

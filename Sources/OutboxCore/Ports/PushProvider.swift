@@ -8,10 +8,13 @@ package protocol PushProvider<Requests, Response> {
     /// What the transport brings back.
     associatedtype Response
 
-    /// Makes sure that requests can be authorised at `now` (wall clock of this process, seconds since the Unix epoch).
-    /// An outcome other than nil says why not; nothing is sent then. A probe, which finds out whether what was refused
-    /// is right by now, reads the credential again first.
-    mutating func authorize(now: Int64, isProbe: Bool) -> Outcome?
+    /// Makes sure that requests can be authorised at `now` (wall clock of this process, seconds since the Unix epoch),
+    /// and asks for what that takes. Nothing is sent unless access is granted. A probe, which finds out whether what
+    /// was refused is right by now, reads the credential again first.
+    mutating func authorize(now: Int64, isProbe: Bool) -> ProviderAccess
+
+    /// Names the access token that requests encoded from now on carry: another one for each other token, going round.
+    var tokenMark: UInt8 { get }
 
     /// Encodes the part that all targets of a notification share (body, expiration, collapse key) and keeps it until
     /// the next call. An outcome other than nil refuses all its targets without a request.
@@ -25,10 +28,12 @@ package protocol PushProvider<Requests, Response> {
     /// class.
     func decode(_ response: Response, text: [UInt8]) -> Outcome
 
-    /// The lane asks for a new access token after `LaneAdvice.replaceToken`; false when one was made too recently.
-    mutating func replaceToken(now: Int64) -> Bool
+    /// An answer with `LaneAdvice.replaceToken` came to a request that carried the token `mark`: makes or asks for a
+    /// new one, unless that is not the one in use any more.
+    mutating func replaceToken(_ mark: UInt8, now: Int64) -> TokenReplacement
 
-    /// An operator says that the credential may have been replaced: reads it again. Whether it is another, which is
-    /// used from now on; nil when it cannot be used, was told, and the old one stays in use.
+    /// An operator says that the credential may have been replaced: reads it again. Whether it is another than the one
+    /// this lane has been using, which is used from now on; nil when it cannot be used, was told, and the old one
+    /// stays in use.
     mutating func reloadCredential(now: Int64) -> Bool?
 }

@@ -1,0 +1,39 @@
+import OutboxCore
+import Synchronization
+
+/// Remembers what is told of lanes, in short words, and nothing else.
+final class RecordingObserver: DispatchObserver {
+    private let told = Mutex<[String]>([])
+
+    /// What was told of lanes, in order.
+    var lanes: [String] { told.withLock { $0 } }
+
+    private func tell(_ line: String) { told.withLock { $0.append(line) } }
+
+    func laneDown(_ lane: String, reason: String, until: Duration?) { tell("down: \(reason)") }
+    func laneUp(_ lane: String) { tell("up") }
+    func lanePaused(_ lane: String, route: Route?, _ pause: LanePause) { tell("paused: \(pause.reason)") }
+    func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause) { tell("prolonged: \(pause.reason)") }
+    func laneResumed(_ lane: String, route: Route?) { tell("resumed") }
+    func freshTokenRefused(_ lane: String, status: Int16, reason: String, clockAhead: Duration?) {
+        tell("refused: \(reason)")
+    }
+    func credentialRead(_ lane: String, isAnother: Bool) { tell(isAnother ? "another credential" : "same credential") }
+
+    func started(lanes: [String], routes: [Route]) {}
+    func claimed(batch: Identifier, route: RouteNumber, rows: Int, targets: Int) {}
+    func settled(batch: Identifier, outcomes: [OutcomeKind: Int], returned: Int, ended: Int) {}
+    func fenced(batch: Identifier, rows: Int) {}
+    func refused(batch: Identifier, rows: Int, because error: StoreError) {}
+    func recovered(_ report: RecoveryReport) {}
+    func connectionReplaced(_ lane: String, reason: String) {}
+    func targetHeld(_ lane: String, route: Route, status: Int16, reason: String) {}
+    func longPending(_ pending: LongPending, route: Route?) {}
+    func moreLongPending() {}
+    func routeUnserved(_ route: Route) {}
+    func storeFailed(_ error: StoreError) {}
+    func storeRecovered() {}
+    func databaseClockStepped() {}
+    func draining(inFlight: Int) {}
+    func stopped(released: Int) {}
+}
