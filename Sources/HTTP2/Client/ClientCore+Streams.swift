@@ -13,10 +13,13 @@ extension ClientCore {
             return answer(slot, at: now)
         }
         let isBehindGoAway = connection.session.goAway.map { slot.pointee.streamID > $0.lastStreamID } ?? false
+        // A peer that answers has looked at the request, whatever it says of it afterwards.
+        let isUntouched = !slot.pointee.answerHasBegun
         if isBehindGoAway {
+            guard isUntouched else { return end(slot, .unanswered(.goneAway), at: now) }
             return repeatUnsent(slot, .goneAway, at: now)
         }
-        if ended.code == NGHTTP2_REFUSED_STREAM.rawValue, slot.pointee.isResetByPeer {
+        if ended.code == NGHTTP2_REFUSED_STREAM.rawValue, slot.pointee.isResetByPeer, isUntouched {
             statistics.refused += 1
             return repeatUnsent(slot, .refusedStream, at: now)
         }

@@ -29,6 +29,8 @@ struct RequestSlot {
     var isComplete = false
     /// The final HEADERS has come, so that further headers are trailers.
     var hasHeaders = false
+    /// HEADERS of an answer have come, be it an interim one: the peer has looked at the request.
+    var answerHasBegun = false
     var bodyWasCut = false
     var isResetByPeer = false
     var afterIdle = false
@@ -81,6 +83,7 @@ struct RequestSlot {
     mutating func beginAgain() {
         isComplete = false
         hasHeaders = false
+        answerHasBegun = false
         bodyWasCut = false
         isResetByPeer = false
         bodyIsSent = false

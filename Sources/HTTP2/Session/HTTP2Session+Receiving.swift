@@ -63,6 +63,7 @@ extension HTTP2Session {
 
     private func headersReceived(_ slot: RequestPointer, endsStream: Bool) {
         current = nil
+        slot.pointee.answerHasBegun = true
         if slot.pointee.status < 200, !slot.pointee.hasHeaders {
             // An interim answer (RFC 9110 15.2): the final one is still to come. nghttp2 refuses END_STREAM here.
             slot.pointee.forgetAnswer()

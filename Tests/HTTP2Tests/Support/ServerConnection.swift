@@ -345,6 +345,22 @@ final class ServerConnection {
         return .closed
     }
 
+    /// Waits until bytes have come that nobody has read, and leaves them so.
+    func waitForUnread() {
+        var place = pollfd(fd: SSL_get_fd(ssl), events: Int16(POLLIN), revents: 0)
+        _ = poll(&place, 1, 20_000)
+    }
+
+    /// Sends bytes that TLS knows nothing of.
+    func sendBelowTLS(_ bytes: [UInt8]) {
+        _ = Glibc.send(SSL_get_fd(ssl), bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// Ends the connection without a word of TLS.
+    func hangUp() {
+        SSL_set_quiet_shutdown(ssl, 1)
+    }
+
     /// Ends the connection in order.
     func finish() {
         SSL_shutdown(ssl)
