@@ -217,6 +217,7 @@ DECLARE
     entry    record;
     used     text;
     template text;
+    fault    text;
     previous postbell.kinds;
     wanted   postbell.kinds;
     number   int;
@@ -266,19 +267,11 @@ BEGIN
             END LOOP;
         END IF;
     END LOOP;
-    IF define_kind.presentation = 'template'
-            AND NOT define_kind.content ?| ARRAY['title', 'body']
-            AND define_kind.push_type = 'alert' THEN
-        PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
-    END IF;
-    IF define_kind.push_type NOT IN (
-            'alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
-            'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
-        PERFORM postbell.refuse('kind.invalid', 'unknown push type');
-    END IF;
-    IF define_kind.priority NOT IN (1, 5, 10)
-            OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
-        PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
+    fault := postbell.push_type_fault(
+        define_kind.push_type, define_kind.priority, define_kind.presentation, define_kind.content,
+        define_kind.category, define_kind.sound, define_kind.interruption_level, define_kind.mutable_content);
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse('kind.push_type', fault);
     END IF;
     IF define_kind.urgency NOT IN ('urgent', 'bulk')
             OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')
@@ -325,13 +318,14 @@ $_$;
 
 ALTER FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) RETURNS SETOF record
+CREATE FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], max_failures integer, OUT ordinal smallint, OUT state smallint) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 DECLARE
     effect  record;
     device  postbell.devices;
+    cause   text;
     reading timestamptz := clock_timestamp();
 BEGIN
     FOR effect IN
@@ -363,23 +357,25 @@ BEGIN
         ELSIF device.token_registered_at > effect.fence THEN
             -- registered again since: the answer speaks of the old registration
             state := 0;
-        ELSIF effect.code = 2 THEN
-            UPDATE postbell.devices d SET
-                token = NULL,
-                push_token_invalidated_at = reading,
-                updated_at = reading,
-                status = 'disabled',
-                disabled_reason = coalesce(d.disabled_reason, 'token_invalid')
-            WHERE d.device_no = device.device_no;
-            PERFORM postbell.device_event(
-                device, 'device.push_token_invalidated', device.token_seq::text,
-                jsonb_build_object('reason', 'token_invalid', 'notification_id', effect.notification_id));
-            state := 1;
-        ELSIF effect.code = 1 THEN
+        ELSIF effect.code = 1 AND (max_failures = 0 OR device.failure_count + 1 < max_failures) THEN
             UPDATE postbell.devices d SET
                 failure_count = d.failure_count + 1,
                 success_due_at = '-infinity'
             WHERE d.device_no = device.device_no;
+            state := 1;
+        ELSIF effect.code IN (1, 2) THEN
+            cause := CASE effect.code WHEN 1 THEN 'consecutive_failures' ELSE 'token_invalid' END;
+            UPDATE postbell.devices d SET
+                token = NULL,
+                push_token_invalidated_at = reading,
+                updated_at = reading,
+                failure_count = d.failure_count + CASE effect.code WHEN 1 THEN 1 ELSE 0 END,
+                status = 'disabled',
+                disabled_reason = coalesce(d.disabled_reason, cause)
+            WHERE d.device_no = device.device_no;
+            PERFORM postbell.device_event(
+                device, 'device.push_token_invalidated', device.token_seq::text,
+                jsonb_build_object('reason', cause, 'notification_id', effect.notification_id));
             state := 1;
         ELSE
             state := 0;
@@ -389,7 +385,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], max_failures integer, OUT ordinal smallint, OUT state smallint) OWNER TO postbell_owner;
 
 CREATE TABLE postbell.devices (
     device_no bigint NOT NULL,
@@ -976,6 +972,51 @@ $_$;
 
 ALTER FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE
+        WHEN t.form IS NULL THEN 'APNs has no push type "' || left(push_type, 64) || '"'
+        WHEN NOT coalesce(priority = ANY (t.priorities), false) THEN
+            'push type ' || push_type || ' goes with priority ' || array_to_string(t.priorities, ' or ')
+        WHEN presentation = 'raw' THEN NULL
+        WHEN t.form = 'raw' THEN
+            'push type ' || push_type || ' needs the presentation raw: no template can write its payload'
+        WHEN t.form = 'alert' AND NOT content ?| ARRAY['title', 'body'] THEN 'an alert needs a title or a body'
+        WHEN t.form IN ('background', 'data') AND (
+                content ?| ARRAY['title', 'subtitle', 'body'] OR sound IS NOT NULL OR category IS NOT NULL
+                OR interruption_level IS NOT NULL OR mutable_content) THEN
+            'push type ' || push_type || ' shows nothing: without title, subtitle, body, sound, category,'
+                || ' interruption level and mutable content'
+        WHEN size.bytes > t.payload_limit THEN
+            'its fixed texts have ' || size.bytes || ' bytes, push type ' || push_type || ' takes ' || t.payload_limit
+                || ' for the whole payload'
+    END
+    FROM (
+        -- texts without their places for values, of which each may be empty
+        SELECT coalesce(sum(octet_length(regexp_replace(
+            regexp_replace(x.text, '\{\{|\}\}', '|', 'g'), '\{[^{}]+\}', '', 'g'))), 0)::int AS bytes
+        FROM (VALUES
+            (content ->> 'title'), (content ->> 'subtitle'), (content ->> 'body'), (content ->> 'container'),
+            (category), (sound)) x(text)
+    ) size
+    LEFT JOIN (VALUES
+        ('alert', '{10,5,1}'::int[], 'alert', 4096),
+        ('background', '{5}', 'background', 4096),
+        ('voip', '{10,5,1}', 'app', 5120),
+        ('complication', '{10,5,1}', 'data', 4096),
+        ('fileprovider', '{10,5,1}', 'data', 4096),
+        ('mdm', '{10,5,1}', 'raw', 4096),
+        ('location', '{10,5}', 'data', 4096),
+        ('liveactivity', '{10,5}', 'raw', 4096),
+        ('pushtotalk', '{10,5,1}', 'data', 4096),
+        ('widgets', '{10,5,1}', 'raw', 4096),
+        ('controls', '{10,5,1}', 'raw', 4096)
+    ) t(name, priorities, form, payload_limit) ON t.name = push_type
+$$;
+
+ALTER FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.reader_tenant() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1098,6 +1139,7 @@ BEGIN
         WHEN 'device.invalid'              THEN 'PB105'
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
+        WHEN 'kind.push_type'              THEN 'PB202'
         ELSE 'PB000'
     END;
 END
@@ -2096,8 +2138,8 @@ GRANT ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit 
 
 REVOKE ALL ON FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], OUT ordinal smallint, OUT state smallint) TO postbell_dispatcher;
+REVOKE ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], max_failures integer, OUT ordinal smallint, OUT state smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], max_failures integer, OUT ordinal smallint, OUT state smallint) TO postbell_dispatcher;
 
 GRANT SELECT(device_no) ON TABLE postbell.devices TO postbell_dispatcher;
 GRANT SELECT(device_no) ON TABLE postbell.devices TO postbell_reader;
@@ -2202,6 +2244,8 @@ REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, k
 REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;

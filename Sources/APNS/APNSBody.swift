@@ -15,7 +15,11 @@ struct APNSBody {
         case .template(let template):
             guard content.render(template, text: text, payload: dispatch.payload) else { return false }
             append("{\"aps\":{")
-            if type.isVisible { appendVisible(dispatch, kind, text) } else { append("\"content-available\":1") }
+            switch type.form {
+            case .alert, .app, .raw: appendVisible(dispatch, kind, text)
+            case .background: append("\"content-available\":1")
+            case .data: break
+            }
             append("}")
             appendIdentifiers(kind, text)
             append("}")

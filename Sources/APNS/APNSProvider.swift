@@ -56,6 +56,10 @@ package struct APNSProvider: PushProvider {
         encoder.add(target, tag: tag, text: text, into: &requests)
     }
 
+    package func fault(of kind: Kind) -> String? {
+        APNSPushType.fault(of: kind)
+    }
+
     package func decode(_ response: HTTPResponse, text: [UInt8]) -> Outcome {
         decoder.decode(response, text: text)
     }

@@ -1,50 +1,57 @@
-/// A push type of APNs: what goes with it. One row of a closed table (Apple: Sending notification requests to APNs).
+/// A push type of APNs: what goes with it. One row of a closed table (Apple: Sending notification requests to APNs);
+/// the schema has the same one for `define_kind`, and a test holds the two together.
 package struct APNSPushType: Equatable, Sendable {
-    /// Which values `apns-priority` may take.
-    package enum PriorityRule: Equatable, Sendable {
-        /// 10, 5 or 1.
-        case any
-        /// 5 or 1; Apple calls 10 an error.
-        case neverImmediate
-        /// 10 or 5.
-        case immediateOrNormal
+    /// What the payload of a push type holds.
+    package enum Form: Equatable, Sendable {
+        /// A text that the device shows.
+        case alert
+        /// What the app makes of it, a text among it: the system shows nothing by itself (PushKit).
+        case app
+        /// `content-available` and identifiers; a text, sound or badge is an error.
+        case background
+        /// Identifiers beside an empty `aps`; nothing is shown.
+        case data
+        /// Something that no template can write: `content-state` of a Live Activity, `content-changed` of a widget or
+        /// control, `mdm` in the place of `aps`.
+        case raw
     }
 
     /// The value of `apns-push-type`.
     package let name: String
     /// What follows the bundle id in `apns-topic`.
     package let topicSuffix: String
-    /// Priorities that go with it.
-    package let priorities: PriorityRule
+    /// Values of `apns-priority` that go with it.
+    package let priorities: [Int]
     /// Most bytes of the payload.
     package let payloadLimit: Int
-    /// Whether the payload shows something; a background push must not.
-    package let isVisible: Bool
+    /// What the payload holds.
+    package let form: Form
 
     private init(
-        _ name: String, suffix: String = "", priorities: PriorityRule = .any, payloadLimit: Int = 4096,
-        isVisible: Bool = true
+        _ name: String, _ form: Form, suffix: String = "", priorities: [Int] = [10, 5, 1], payloadLimit: Int = 4096
     ) {
         self.name = name
+        self.form = form
         topicSuffix = suffix
         self.priorities = priorities
         self.payloadLimit = payloadLimit
-        self.isVisible = isVisible
     }
 
     /// All push types.
     package static let all: [APNSPushType] = [
-        APNSPushType("alert"),
-        APNSPushType("background", priorities: .neverImmediate, isVisible: false),
-        APNSPushType("voip", suffix: ".voip", payloadLimit: 5120),
-        APNSPushType("complication", suffix: ".complication"),
-        APNSPushType("fileprovider", suffix: ".pushkit.fileprovider"),
-        APNSPushType("mdm"),
-        APNSPushType("location", suffix: ".location-query", priorities: .immediateOrNormal),
-        APNSPushType("liveactivity", suffix: ".push-type.liveactivity", priorities: .immediateOrNormal),
-        APNSPushType("pushtotalk", suffix: ".voip-ptt"),
-        APNSPushType("widgets", suffix: ".push-type.widgets"),
-        APNSPushType("controls", suffix: ".push-type.controls"),
+        APNSPushType("alert", .alert),
+        // Apple: always 5, and 10 is an error.
+        APNSPushType("background", .background, priorities: [5]),
+        APNSPushType("voip", .app, suffix: ".voip", payloadLimit: 5120),
+        APNSPushType("complication", .data, suffix: ".complication"),
+        APNSPushType("fileprovider", .data, suffix: ".pushkit.fileprovider"),
+        // The topic is that of the device management certificate, as the device is registered.
+        APNSPushType("mdm", .raw),
+        APNSPushType("location", .data, suffix: ".location-query", priorities: [10, 5]),
+        APNSPushType("liveactivity", .raw, suffix: ".push-type.liveactivity", priorities: [10, 5]),
+        APNSPushType("pushtotalk", .data, suffix: ".voip-ptt"),
+        APNSPushType("widgets", .raw, suffix: ".push-type.widgets"),
+        APNSPushType("controls", .raw, suffix: ".push-type.controls"),
     ]
 
     /// The push type of that name.
@@ -54,16 +61,6 @@ package struct APNSPushType: Equatable, Sendable {
 
     /// Whether `priority` goes with this push type.
     package func allows(priority: Int) -> Bool {
-        switch priorities {
-        case .any: priority == 10 || priority == 5 || priority == 1
-        case .neverImmediate: priority == 5 || priority == 1
-        case .immediateOrNormal: priority == 10 || priority == 5
-        }
-    }
-
-    /// What is wrong with a kind of this push type and priority, for the check of the catalog; nil when nothing is.
-    package static func fault(pushType: String, priority: Int) -> String? {
-        guard let type = named(pushType) else { return "APNs has no push type \(pushType)" }
-        return type.allows(priority: priority) ? nil : "priority \(priority) does not go with push type \(pushType)"
+        priorities.contains(priority)
     }
 }

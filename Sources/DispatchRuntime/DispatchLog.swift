@@ -140,6 +140,15 @@ package struct DispatchLog: DispatchObserver {
         ]
     }
 
+    package func kindRefused(_ lane: String, kind: String, because fault: String) {
+        log.error(
+            "kind cannot be sent by this lane: its notifications fail there",
+            [
+                .lane: .text(lane), .kind: .text(kind), .cause: .text(fault),
+                .next: "declare it with postbell.define_kind, which refuses what a provider does not take",
+            ])
+    }
+
     package func longPending(_ pending: LongPending, route: Route?) {
         var fields: LogFields = [
             .notification: .text(pending.notification.description), .kind: .text(pending.kind),

@@ -120,5 +120,10 @@ extension Dispatcher {
     func loadKinds() async throws(StoreError) {
         let loaded = try await store.kinds()
         kinds = Dictionary(uniqueKeysWithValues: loaded.map { ($0.number, $0) })
+        for (index, lane) in lanes.enumerated() {
+            for (kind, fault) in lane.judge(loaded) {
+                observer.kindRefused(configurations[index].description.name, kind: kind.name, because: fault)
+            }
+        }
     }
 }

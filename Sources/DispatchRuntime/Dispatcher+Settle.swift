@@ -94,7 +94,7 @@ extension Dispatcher {
 
     private func apply(_ effects: ArraySlice<DeviceEffect>) async {
         do {
-            let skipped = try await store.apply(Array(effects))
+            let skipped = try await store.apply(Array(effects), maxFailures: settings.maxFailures)
             laterEffects.append(contentsOf: skipped.map { effects[effects.startIndex + $0] })
         } catch {
             guard error.kind == .content else {

@@ -41,6 +41,8 @@ package struct DispatcherSettings: Sendable {
     package var stopTimeout: Duration = .seconds(20)
     /// Lapsed leases before a row is set aside.
     package var maxCrashes = 5
+    /// Failures in a row, in a healthy lane, that clear a device's token; 0 for never.
+    package var maxFailures = 0
     /// Age from due of a pending notification that is warned about, and the pause between warnings of it.
     package var stuckAfter: Duration = .seconds(300)
     /// Whether awake keys are held, so that producers need not notify. Off behind a transaction-pooling proxy.

@@ -12,6 +12,8 @@ final class ProviderLane {
     private let client: HTTP2Client
     /// Whether requests can be authorised, as last heard; it was not asked for yet at the beginning.
     var access = ProviderAccess.awaited
+    /// Kinds that the provider cannot take; none, as a rule.
+    private var refusedKinds: Set<KindNumber> = []
 
     /// `accessChanged` is called on the loop when access comes or goes by itself.
     init(
@@ -92,6 +94,13 @@ final class ProviderLane {
         var isUnknown = false
     }
 
+    /// Has the provider look at a catalog that was just read; answers what it cannot take and did not before.
+    func judge(_ kinds: [Kind]) -> [(kind: Kind, fault: String)] {
+        let faults = kinds.compactMap { kind in provider.fault(of: kind).map { (kind: kind, fault: $0) } }
+        defer { refusedKinds = Set(faults.map(\.kind.number)) }
+        return faults.filter { !refusedKinds.contains($0.kind.number) }
+    }
+
     private func submit(_ requests: HTTPRequestBatch) {
         client.assumeIsolated { $0.submit(requests) }
     }
@@ -102,6 +111,10 @@ final class ProviderLane {
     ) -> Begun {
         guard let kind = kinds[dispatch.kind] else {
             return Begun(notification: dispatch.notification, isUnknown: true)
+        }
+        if !refusedKinds.isEmpty, refusedKinds.contains(kind.number) {
+            let refusal = Outcome(.rejected, reason: "kind_refused")
+            return Begun(notification: dispatch.notification, refusal: refusal)
         }
         let push = OutgoingPush(dispatch: dispatch, kind: kind, route: route, now: now)
         let refusal = provider.begin(push, text: batch.text, into: &requests)

@@ -230,9 +230,10 @@ package actor PostgresOutboxStore: OutboxStore {
         return reasons
     }
 
-    package func apply(_ effects: [DeviceEffect]) async throws(StoreError) -> [Int] {
+    package func apply(_ effects: [DeviceEffect], maxFailures: Int) async throws(StoreError) -> [Int] {
         guard !effects.isEmpty else { return [] }
-        return try await ask(results, DeviceEffectStatement.command(effects), DeviceEffectStatement.locked)
+        let command = DeviceEffectStatement.command(effects, maxFailures: maxFailures)
+        return try await ask(results, command, DeviceEffectStatement.locked)
     }
 
     // MARK: Upkeep

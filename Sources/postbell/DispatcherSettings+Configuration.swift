@@ -23,6 +23,7 @@ extension DispatcherSettings {
         poll = configuration.dispatch.poll
         stopTimeout = configuration.dispatch.stopTimeout
         maxCrashes = configuration.dispatch.maxCrashes
+        maxFailures = configuration.dispatch.maxFailures
         holdsAwakeKeys = configuration.dispatch.listens
         version = PostbellVersion.current
     }

@@ -53,12 +53,22 @@ import Testing
         #expect(found == expected, "should be:\n\(expected.joined(separator: "\n"))")
     }
 
+    private static func content(_ form: APNSPushType.Form) -> String {
+        switch form {
+        case .alert: "a title or a body"
+        case .app: "what the app makes of it"
+        case .background: "identifiers, with `content-available`; nothing that shows"
+        case .data: "identifiers; nothing that shows"
+        case .raw: "the producer's own payload (`raw`)"
+        }
+    }
+
     @Test func `the table of push types in the documentation is the one in the code`() throws {
-        let header = "| push type | topic | priorities | payload |"
+        let header = "| push type | topic | priorities | payload | what its kinds hold |"
         let expected = APNSPushType.all.map { type in
             let priorities = [10, 5, 1].filter { type.allows(priority: $0) }.map(String.init).joined(separator: ", ")
             return "| `\(type.name)` | bundle id\(type.topicSuffix.isEmpty ? "" : " + `\(type.topicSuffix)`") "
-                + "| \(priorities) | \(type.payloadLimit) bytes |"
+                + "| \(priorities) | \(type.payloadLimit) bytes | \(Self.content(type.form)) |"
         }
         let found = try Self.rows(below: header)
         #expect(found == expected, "should be:\n\(expected.joined(separator: "\n"))")

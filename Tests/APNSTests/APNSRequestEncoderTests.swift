@@ -63,15 +63,6 @@ import Testing
         #expect(headers["apns-priority"] == (type == "background" ? "5" : "10"))
     }
 
-    @Test func `push types and priorities that do not go together are named when the catalog is read`() {
-        #expect(APNSPushType.fault(pushType: "alert", priority: 10) == nil)
-        #expect(APNSPushType.fault(pushType: "alert", priority: 7) != nil)
-        #expect(APNSPushType.fault(pushType: "background", priority: 5) == nil)
-        #expect(APNSPushType.fault(pushType: "background", priority: 10) != nil)
-        #expect(APNSPushType.fault(pushType: "liveactivity", priority: 1) != nil)
-        #expect(APNSPushType.fault(pushType: "shout", priority: 5)?.contains("shout") == true)
-    }
-
     @Test(arguments: ["", "0", "00fc1", "<00fc13ad>", "00fc 13ad", "00fc13ag", "{length=32}", "00fc13a\u{e4}"])
     func `a token that Apple never issued is refused without a request`(token: String) {
         var push = MadePush.template(body: "hello")

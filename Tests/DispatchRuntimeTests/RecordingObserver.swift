@@ -28,6 +28,7 @@ final class RecordingObserver: DispatchObserver {
     func recovered(_ report: RecoveryReport) {}
     func connectionReplaced(_ lane: String, reason: String) {}
     func targetHeld(_ lane: String, route: Route, status: Int16, reason: String) {}
+    func kindRefused(_ lane: String, kind: String, because fault: String) {}
     func longPending(_ pending: LongPending, route: Route?) {}
     func moreLongPending() {}
     func routeUnserved(_ route: Route) {}

@@ -97,7 +97,7 @@ actor ScriptedStore: OutboxStore {
         _ targets: [RecheckTarget], batch: Identifier, route: RouteNumber
     ) async throws(StoreError) -> [SettlementReason?] { targets.map { _ in nil } }
 
-    func apply(_ effects: [DeviceEffect]) async throws(StoreError) -> [Int] { [] }
+    func apply(_ effects: [DeviceEffect], maxFailures: Int) async throws(StoreError) -> [Int] { [] }
 
     func resolveUnrouted(limit: Int) async throws(StoreError) -> Int { 0 }
 

@@ -88,6 +88,37 @@ import Testing
         }
     }
 
+    /// `define_kind` would have refused it. It fails where it cannot be sent, once and by name, and nobody else does.
+    @Test func aKindThatCameAroundItsFunctionFailsAloneAndIsNamed() async throws {
+        try await Stage.on(.postgres15) { stage in
+            try await stage.run(
+                """
+                SELECT postbell.define_kind('refresh', 'template', push_type => 'background', priority => 5::smallint);
+                UPDATE postbell.kinds SET priority = 10 WHERE name = 'refresh'
+                """)
+            for name in ["ada", "bob"] { try await stage.register(name, token: name == "ada" ? "0a" : "0b") }
+            let worker = try stage.startWorker()
+            try await stage.run(
+                "INSERT INTO postbell.outbox (principal_id, kind, dedupe_key) VALUES ('ada', 'refresh', 'k1')")
+            try await stage.enqueue("bob", key: "k2")
+            try await stage.waitFor("k1", "failed")
+            try await stage.waitFor("k2", "dispatched")
+            #expect(try await stage.outcomes("k1") == ["rejected"])
+            let reasons = "SELECT DISTINCT provider_reason FROM postbell.ledger WHERE outcome = 'rejected'"
+            #expect(try await stage.texts(reasons) == ["kind_refused"])
+            #expect(await stage.apns.requests.count == 1)
+            let named = worker.errors.split(separator: "\n").filter { $0.contains("kind cannot be sent") }
+            #expect(named.count == 2, "once per lane: \(named)")
+            #expect(
+                named.allSatisfy {
+                    $0.contains("kind=refresh") && $0.contains("push type background goes with priority 5")
+                })
+            #expect(try await stage.texts("SELECT count(*) FROM postbell.devices WHERE token IS NULL") == ["0"])
+            #expect(try await worker.stop() == 0)
+            #expect(try await stage.audit() == [])
+        }
+    }
+
     // MARK: Devices
 
     private static let tokens = [

@@ -88,6 +88,45 @@ struct DeviceTests {
         }
     }
 
+    /// Clearing without proof is for those who ask for it, and the fences are those of a dead token.
+    @Test(arguments: DatabaseServer.allCases)
+    func `Failures in a row clear a token where somebody wants that`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a")
+            let worker = try await outbox.worker()
+            let batch = try await worker.claimed()
+            let failures = "SELECT failure_count || ' ' || status FROM postbell.devices"
+            for count in 1...5 {
+                _ = try await worker.apply(batch.effect(.failed))
+                #expect(try await outbox.value(failures) == "\(count) active", "never by itself")
+            }
+            _ = try await worker.apply(batch.effect(.succeeded))
+            for count in 1...2 {
+                _ = try await worker.apply(batch.effect(.failed), maxFailures: 3)
+                #expect(try await outbox.value(failures) == "\(count) active")
+            }
+            // The same token, registered again, is not the one that failed, as long as the answer is older.
+            try await outbox.device()
+            _ = try await worker.apply(batch.effect(.failed), maxFailures: 3)
+            #expect(try await outbox.value(failures) == "2 active")
+            for _ in 1...2 {
+                _ = try await worker.apply(batch.effect(.failed, asOf: batch.claimedAt + .seconds(60)), maxFailures: 3)
+                #expect(try await outbox.value(failures) == "3 disabled")
+            }
+            #expect(try await outbox.texts(Self.registered) == ["1 f disabled"])
+            #expect(try await outbox.value("SELECT disabled_reason FROM postbell.devices") == "consecutive_failures")
+            #expect(
+                try await outbox.texts(
+                    "SELECT detail ->> 'reason' FROM postbell.events WHERE name = 'device.push_token_invalidated'")
+                    == ["consecutive_failures"])
+            // Registered anew it begins anew.
+            try await outbox.run(
+                "SELECT postbell.device_register('anna', 'phone', 'apns', 'app.one', repeat('ab', 16), 'production')")
+            #expect(try await outbox.value(failures) == "0 active")
+        }
+    }
+
     // MARK: Registration
 
     @Test(arguments: DatabaseServer.allCases)

@@ -51,7 +51,7 @@ struct StoreTests {
             #expect(try await store.renew([batch.identifier], lease: .seconds(60)) == [batch.identifier])
             #expect(
                 try await store.settle(batch.flush(1, 2)) == SettleReport(owned: true, ledgerRows: 2, returned: 0))
-            #expect(try await store.apply([batch.effect(.succeeded)]) == [])
+            #expect(try await store.apply([batch.effect(.succeeded)], maxFailures: 0) == [])
             let nothing = try await store.waitingWork(on: [1, 2])
             #expect(nothing.shares.isEmpty && nothing.now > work.now)
             #expect(try await outbox.texts("SELECT DISTINCT worker FROM postbell.ledger") == ["test"])

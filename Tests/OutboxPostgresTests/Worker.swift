@@ -76,8 +76,9 @@ struct Worker {
     }
 
     /// Indices of the effects whose device was locked.
-    func apply(_ effects: DeviceEffect...) async throws -> [Int] {
-        try DeviceEffectStatement.locked(await query(DeviceEffectStatement.command(effects)))
+    func apply(_ effects: DeviceEffect..., maxFailures: Int = 0) async throws -> [Int] {
+        try DeviceEffectStatement.locked(
+            await query(DeviceEffectStatement.command(effects, maxFailures: maxFailures)))
     }
 
     func resolve() async throws -> Int64 {

@@ -230,6 +230,7 @@ BEGIN
         WHEN 'device.invalid'              THEN 'PB105'
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
+        WHEN 'kind.push_type'              THEN 'PB202'
         ELSE 'PB000'
     END;
 END
@@ -269,6 +270,7 @@ DECLARE
     entry    record;
     used     text;
     template text;
+    fault    text;
     previous postbell.kinds;
     wanted   postbell.kinds;
     number   int;
@@ -318,19 +320,11 @@ BEGIN
             END LOOP;
         END IF;
     END LOOP;
-    IF define_kind.presentation = 'template'
-            AND NOT define_kind.content ?| ARRAY['title', 'body']
-            AND define_kind.push_type = 'alert' THEN
-        PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
-    END IF;
-    IF define_kind.push_type NOT IN (
-            'alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
-            'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
-        PERFORM postbell.refuse('kind.invalid', 'unknown push type');
-    END IF;
-    IF define_kind.priority NOT IN (1, 5, 10)
-            OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
-        PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
+    fault := postbell.push_type_fault(
+        define_kind.push_type, define_kind.priority, define_kind.presentation, define_kind.content,
+        define_kind.category, define_kind.sound, define_kind.interruption_level, define_kind.mutable_content);
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse('kind.push_type', fault);
     END IF;
     IF define_kind.urgency NOT IN ('urgent', 'bulk')
             OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')

@@ -58,7 +58,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.heartbeat_limit(),
     postbell.recover(timestamptz, int, int, int),
     postbell.create_partitions(int, text),
-    postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[]),
+    postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
     postbell.audit(timestamptz, interval),
     postbell.audit_scope(timestamptz)
 TO postbell_dispatcher;

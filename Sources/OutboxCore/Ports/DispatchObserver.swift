@@ -31,6 +31,8 @@ package protocol DispatchObserver: Sendable {
     /// The provider calls the token of a lane too old right after it was replaced; `clockAhead` is by how much our
     /// clock is ahead of the provider's (negative: behind), where its answer told.
     func freshTokenRefused(_ lane: String, status: Int16, reason: String, clockAhead: Duration?)
+    /// A kind of the catalog is one that a lane's provider cannot take; its notifications for that lane fail.
+    func kindRefused(_ lane: String, kind: String, because fault: String)
     /// A notification has been due for long and is still pending; `route` is nil while the registry is not read.
     func longPending(_ pending: LongPending, route: Route?)
     /// There may be more like the last ones: a look is bounded.

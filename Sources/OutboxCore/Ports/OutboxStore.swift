@@ -32,8 +32,9 @@ package protocol OutboxStore: Sendable {
         _ targets: [RecheckTarget], batch: Identifier, route: RouteNumber
     ) async throws(StoreError) -> [SettlementReason?]
     /// Applies device effects where the stored token is still the one that was sent; answers the indices of those whose
-    /// device was locked by somebody, to be tried again.
-    func apply(_ effects: [DeviceEffect]) async throws(StoreError) -> [Int]
+    /// device was locked by somebody, to be tried again. The failure that makes `maxFailures` in a row clears the token
+    /// as well; 0 for never.
+    func apply(_ effects: [DeviceEffect], maxFailures: Int) async throws(StoreError) -> [Int]
     /// Gives notifications that waited for a first device their routes, or settles them as reaching nobody.
     func resolveUnrouted(limit: Int) async throws(StoreError) -> Int
     /// The oldest notifications on these routes that have been due or on lease for longer than `age`, at most `limit`;

@@ -24,6 +24,10 @@ package protocol PushProvider<Requests, Response> {
     /// without a request (a malformed token).
     mutating func add(_ target: ClaimedTarget, tag: UInt64, text: [UInt8], into requests: inout Requests) -> Outcome?
 
+    /// What makes a kind of the catalog one that this provider cannot take, whatever its payload; nil when nothing
+    /// does. Asked when the catalog was read, so that a wrong combination is known before anything is sent.
+    func fault(of kind: Kind) -> String?
+
     /// Reads an answer whose slices point into `text`. Total: an answer that is in no table is judged by its status
     /// class.
     func decode(_ response: Response, text: [UInt8]) -> Outcome
@@ -36,4 +40,9 @@ package protocol PushProvider<Requests, Response> {
     /// this lane has been using, which is used from now on; nil when it cannot be used, was told, and the old one
     /// stays in use.
     mutating func reloadCredential(now: Int64) -> Bool?
+}
+
+extension PushProvider {
+    /// A provider without rules of its own takes every kind.
+    package func fault(of kind: Kind) -> String? { nil }
 }

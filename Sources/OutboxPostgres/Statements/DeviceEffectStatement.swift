@@ -5,21 +5,21 @@ import Postgres
 ///
 /// Parameters, one element per effect: $1 int8[] devices, $2 int4[] which token was sent, $3 int2[] change (0
 /// succeeded, 1 failed, 2 token invalid), $4 timestamptz[] as of (a token registered after it lives on), $5 uuid[]
-/// notifications.
+/// notifications; for all, $6 int4 failures in a row that clear a token (0: never).
 /// Result: `ordinal` int2 (from 1), `state` int2: 1 applied, 0 no longer true, 2 locked by somebody.
 enum DeviceEffectStatement {
     static let statement = PostgresStatement(
         "device_effects", text,
         parameterTypes: [
-            .int8.array, .int4.array, .int2.array, .timestamptz.array, .uuid.array,
+            .int8.array, .int4.array, .int2.array, .timestamptz.array, .uuid.array, .int4,
         ])
 
     static let text = """
         SELECT ordinal, state
-        FROM postbell.device_effects($1::int8[], $2::int4[], $3::int2[], $4::timestamptz[], $5::uuid[])
+        FROM postbell.device_effects($1::int8[], $2::int4[], $3::int2[], $4::timestamptz[], $5::uuid[], $6::int4)
         """
 
-    static func command(_ effects: [DeviceEffect]) -> PostgresCommand {
+    static func command(_ effects: [DeviceEffect], maxFailures: Int) -> PostgresCommand {
         var devices = PostgresArray(of: .int8, capacity: effects.count)
         var tokenSequences = PostgresArray(of: .int4, capacity: effects.count)
         var changes = PostgresArray(of: .int2, capacity: effects.count)
@@ -34,6 +34,7 @@ enum DeviceEffectStatement {
         }
         var parameters = PostgresParameters()
         for array in [devices, tokenSequences, changes, instants, notifications] { parameters.append(array) }
+        parameters.append(Int32(clamping: maxFailures))
         return PostgresCommand(statement, parameters)
     }
 

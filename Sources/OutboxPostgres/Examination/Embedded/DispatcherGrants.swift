@@ -18,7 +18,7 @@ extension Grant {
             "create_partitions(integer, text)"),
         Grant(
             "EXECUTE", .function,
-            "device_effects(bigint[], integer[], smallint[], timestamp with time zone[], uuid[])"),
+            "device_effects(bigint[], integer[], smallint[], timestamp with time zone[], uuid[], integer)"),
         Grant(
             "EXECUTE", .function,
             "heartbeat_limit()"),

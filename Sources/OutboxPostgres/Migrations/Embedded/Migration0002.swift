@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "1ebfe06d17106206fceeea507fdfb98425e1bcfff0cd9901e7d88d61e6d57c9d",
+        checksum: "11d36eb07ba5c7ac64ec53784a35fda5b066453670539e9ff627dd63ba9bc7f6",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -239,6 +239,7 @@ BEGIN
         WHEN 'device.invalid'              THEN 'PB105'
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
+        WHEN 'kind.push_type'              THEN 'PB202'
         ELSE 'PB000'
     END;
 END
@@ -278,6 +279,7 @@ DECLARE
     entry    record;
     used     text;
     template text;
+    fault    text;
     previous postbell.kinds;
     wanted   postbell.kinds;
     number   int;
@@ -327,19 +329,11 @@ BEGIN
             END LOOP;
         END IF;
     END LOOP;
-    IF define_kind.presentation = 'template'
-            AND NOT define_kind.content ?| ARRAY['title', 'body']
-            AND define_kind.push_type = 'alert' THEN
-        PERFORM postbell.refuse('kind.invalid', 'an alert needs a title or a body');
-    END IF;
-    IF define_kind.push_type NOT IN (
-            'alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm',
-            'liveactivity', 'location', 'pushtotalk', 'controls', 'widgets') THEN
-        PERFORM postbell.refuse('kind.invalid', 'unknown push type');
-    END IF;
-    IF define_kind.priority NOT IN (1, 5, 10)
-            OR (define_kind.push_type = 'background' AND define_kind.priority > 5) THEN
-        PERFORM postbell.refuse('kind.invalid', 'priority is 10, 5 or 1, and at most 5 for background');
+    fault := postbell.push_type_fault(
+        define_kind.push_type, define_kind.priority, define_kind.presentation, define_kind.content,
+        define_kind.category, define_kind.sound, define_kind.interruption_level, define_kind.mutable_content);
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse('kind.push_type', fault);
     END IF;
     IF define_kind.urgency NOT IN ('urgent', 'bulk')
             OR define_kind.collapse NOT IN ('dedupe_key', 'thread', 'subject', 'none')

@@ -5,7 +5,7 @@ extension Migration {
     /// 0004_devices.sql
     static let devices0004 = Migration(
         version: 4, name: "devices",
-        checksum: "48a1e4e3813ab52e71a956ee6d149ec79023c1287b73c3da03e949772147a93c",
+        checksum: "d11cf596490ba149159f03166dec1ed7d0024371db191726065bc978560b2c49",
         sql: #"""
 -- Postbell 0004: the registry of devices, and what sending does to it.
 --
@@ -289,6 +289,7 @@ END
 $$;
 
 -- What sending does to devices, apart from the settle and never waiting: 0 succeeded, 1 failed, 2 token invalid.
+-- The failure that makes `max_failures` in a row clears the token as well; 0 never does.
 -- Each applies only while the token that was sent is still the one of its registration: `sequences` must match and
 -- the token must not have been registered after `fences` (the provider's own timestamp, else when it was sent).
 -- Answers per position: 1 applied, 0 no longer true, 2 locked by somebody (try again).
@@ -298,6 +299,7 @@ CREATE FUNCTION postbell.device_effects(
     effects        smallint[],
     fences         timestamptz[],
     notifications  uuid[],
+    max_failures   int,
     OUT ordinal    smallint,
     OUT state      smallint
 ) RETURNS SETOF record
@@ -305,6 +307,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 DECLARE
     effect  record;
     device  postbell.devices;
+    cause   text;
     reading timestamptz := clock_timestamp();
 BEGIN
     FOR effect IN
@@ -336,23 +339,25 @@ BEGIN
         ELSIF device.token_registered_at > effect.fence THEN
             -- registered again since: the answer speaks of the old registration
             state := 0;
-        ELSIF effect.code = 2 THEN
-            UPDATE postbell.devices d SET
-                token = NULL,
-                push_token_invalidated_at = reading,
-                updated_at = reading,
-                status = 'disabled',
-                disabled_reason = coalesce(d.disabled_reason, 'token_invalid')
-            WHERE d.device_no = device.device_no;
-            PERFORM postbell.device_event(
-                device, 'device.push_token_invalidated', device.token_seq::text,
-                jsonb_build_object('reason', 'token_invalid', 'notification_id', effect.notification_id));
-            state := 1;
-        ELSIF effect.code = 1 THEN
+        ELSIF effect.code = 1 AND (max_failures = 0 OR device.failure_count + 1 < max_failures) THEN
             UPDATE postbell.devices d SET
                 failure_count = d.failure_count + 1,
                 success_due_at = '-infinity'
             WHERE d.device_no = device.device_no;
+            state := 1;
+        ELSIF effect.code IN (1, 2) THEN
+            cause := CASE effect.code WHEN 1 THEN 'consecutive_failures' ELSE 'token_invalid' END;
+            UPDATE postbell.devices d SET
+                token = NULL,
+                push_token_invalidated_at = reading,
+                updated_at = reading,
+                failure_count = d.failure_count + CASE effect.code WHEN 1 THEN 1 ELSE 0 END,
+                status = 'disabled',
+                disabled_reason = coalesce(d.disabled_reason, cause)
+            WHERE d.device_no = device.device_no;
+            PERFORM postbell.device_event(
+                device, 'device.push_token_invalidated', device.token_seq::text,
+                jsonb_build_object('reason', cause, 'notification_id', effect.notification_id));
             state := 1;
         ELSE
             state := 0;

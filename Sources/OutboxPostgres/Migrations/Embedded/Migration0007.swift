@@ -5,7 +5,7 @@ extension Migration {
     /// 0007_rights.sql
     static let rights0007 = Migration(
         version: 7, name: "rights",
-        checksum: "2a437329fcb64dccc937b7a0adc5078dde5b14c3cb731fb5ad05e9c8f8aa16e6",
+        checksum: "4e7771bdb2067c873ee37ada8611a50b076a805fc4c35715525d5cf0d226de2e",
         sql: #"""
 -- Postbell 0007: grants and row security. This file is the list of what each role may do.
 --
@@ -67,7 +67,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.heartbeat_limit(),
     postbell.recover(timestamptz, int, int, int),
     postbell.create_partitions(int, text),
-    postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[]),
+    postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
     postbell.audit(timestamptz, interval),
     postbell.audit_scope(timestamptz)
 TO postbell_dispatcher;
