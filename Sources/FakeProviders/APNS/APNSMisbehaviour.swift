@@ -4,9 +4,15 @@
 /// Without one (a letter, a 0 or the token's end in its place) it lasts for ever.
 struct APNSMisbehaviour {
     private var tries: [String: Int] = [:]
+    private let slowness: Duration
 
     /// Tokens whose tries are remembered; beyond that the memory begins anew.
     private static let rememberedTokens = 100_000
+
+    /// Slow answers come after `slowness`.
+    init(slowness: Duration) {
+        self.slowness = slowness
+    }
 
     /// The answer that `token` asks for; nil when it asks for none, or its tries are used up.
     mutating func answer(to token: ArraySlice<UInt8>) -> APNSAnswer? {
@@ -19,7 +25,7 @@ struct APNSMisbehaviour {
             guard let value = Self.value(digit) else { return nil }
             code = code * 10 + value
         }
-        guard let answer = Self.answer(for: code) else { return nil }
+        guard let answer = answer(for: code) else { return nil }
         guard token.count > 5, let limit = Self.value(token[start + 5]), limit > 0 else { return answer }
         let key = String(decoding: token, as: UTF8.self).lowercased()
         if tries.count >= Self.rememberedTokens { tries.removeAll() }
@@ -30,28 +36,35 @@ struct APNSMisbehaviour {
     }
 
     /// What each code stands for; the table of docs/fake-providers.md.
-    private static func answer(for code: Int) -> APNSAnswer? {
+    private func answer(for code: Int) -> APNSAnswer? {
         switch code {
-        case 0: .silence
-        case 1: .reset
-        case 2: .closed
-        case 3: .slow
-        case 4: .goneAway
+        case 0: .unanswered(.silence)
+        case 1: .unanswered(.reset)
+        case 2: .unanswered(.closed)
+        case 3: .slow(slowness)
+        case 4: .unanswered(.goneAway)
         case 5: .acceptedThenGoneAway
-        case 6: .refusedThenClosed
-        case 7: .refused
-        case 9: .unreadable
+        case 6: .unanswered(.refusedTwice)
+        case 7: .unanswered(.refused)
+        case 9: .page(status: 500)
         case 200: .accepted
-        case 400: .rejected(status: 400, reason: "BadDeviceToken")
-        case 403: .rejected(status: 403, reason: "InvalidProviderToken")
-        case 404: .rejected(status: 404, reason: "BadPath")
-        case 405: .rejected(status: 405, reason: "MethodNotAllowed")
-        case 410: .rejected(status: 410, reason: "Unregistered")
-        case 413: .rejected(status: 413, reason: "PayloadTooLarge")
-        case 429: .rejected(status: 429, reason: "TooManyRequests")
-        case 500: .rejected(status: 500, reason: "InternalServerError")
-        case 503: .rejected(status: 503, reason: "ServiceUnavailable")
-        case 300...599: .rejected(status: code, reason: "Imagined")
+        case 300...599: .rejected(status: code, reason: Self.usualReason(of: code) ?? "Imagined")
+        default: nil
+        }
+    }
+
+    /// The reason that Apple gives most often with a status.
+    static func usualReason(of status: Int) -> String? {
+        switch status {
+        case 400: "BadDeviceToken"
+        case 403: "InvalidProviderToken"
+        case 404: "BadPath"
+        case 405: "MethodNotAllowed"
+        case 410: "Unregistered"
+        case 413: "PayloadTooLarge"
+        case 429: "TooManyRequests"
+        case 500: "InternalServerError"
+        case 503: "ServiceUnavailable"
         default: nil
         }
     }

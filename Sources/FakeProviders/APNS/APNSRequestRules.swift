@@ -3,9 +3,11 @@ import Credentials
 /// The rules that APNs holds requests to, in the order in which a request is judged. Nil is "nothing against it".
 struct APNSRequestRules {
     private let topics: Set<[UInt8]>
+    private let isStrict: Bool
 
-    init(topics: Set<String>) {
+    init(topics: Set<String>, isStrict: Bool) {
         self.topics = Set(topics.map { Array($0.utf8) })
+        self.isStrict = isStrict
     }
 
     /// What is wrong with method and path.
@@ -18,7 +20,8 @@ struct APNSRequestRules {
     }
 
     /// What is wrong with headers, payload and device token of a request whose provider token was accepted.
-    func faultOfRequest(_ stream: ServerStream, _ fields: APNSRequestFields) -> APNSAnswer? {
+    func faultOfRequest(_ stream: ServerStream, _ fields: APNSRequestFields, now: Int64) -> APNSAnswer? {
+        if isStrict, let answer = APNSStrictness.fault(of: stream, fields, now: now) { return answer }
         if fields.hasDuplicate { return .rejected(status: 400, reason: "DuplicateHeaders") }
         if let answer = Self.faultOfNumbers(stream, fields) { return answer }
         guard let name = fields.pushType, let type = APNSPushTypeRule.named(stream.headerBytes[name]) else {
@@ -54,8 +57,9 @@ struct APNSRequestRules {
         guard let value = fields.topic, !value.isEmpty else {
             return .rejected(status: 400, reason: "MissingTopic")
         }
-        if topics.isEmpty { return nil }
         let topic = stream.headerBytes[value]
+        if isStrict, !APNSStrictness.fits(topic, type) { return .rejected(status: 400, reason: "TopicDisallowed") }
+        if topics.isEmpty { return nil }
         let suffix = UnsafeBufferPointer(
             start: type.topicSuffix.utf8Start, count: type.topicSuffix.utf8CodeUnitCount)
         let fits = topic.suffix(suffix.count).elementsEqual(suffix)

@@ -1,35 +1,8 @@
 import CNGHTTP2
 import EventLoop
-import Glibc
 
 /// The stand-in itself, confined to its loop: takes connections, judges requests, answers, keeps the record.
 final class APNSServer: RequestHandler {
-    /// One connection and what APNs remembers about it.
-    private final class Client {
-        let connection: ServerConnection
-        var keyID: String?
-        var streamLimit: UInt32
-        var isWedged = false
-        var fate: APNSChance.Fate
-        /// The newest stream whose request has arrived.
-        var newestStream: Int32 = 0
-        /// The last stream that a GOAWAY has left to be looked at.
-        var lastStream = Int32.max
-
-        init(_ connection: ServerConnection, streamLimit: UInt32, fate: APNSChance.Fate) {
-            self.connection = connection
-            self.streamLimit = streamLimit
-            self.fate = fate
-        }
-    }
-
-    private struct Waiter {
-        let number: Int
-        let count: Int
-        let timer: TimerID
-        let resume: () -> Void
-    }
-
     let configuration: FakeAPNSConfiguration
     var clock = WallClock()
     private(set) var statistics = FakeAPNSStatistics()
@@ -38,27 +11,30 @@ final class APNSServer: RequestHandler {
     private(set) var accepts: [String: Int] = [:]
     /// What every request with right headers is answered with; nil for what its token asks for.
     var verdict: FakeAPNSVerdict?
-    private let loop: EventLoop
-    private let tls: TLSServerContext
+    let host: ServiceHost
     private let rules: APNSRequestRules
+    private let rulesOfKeys: [String: APNSRequestRules]
     private let log: RequestLog?
     private var check: ProviderTokenCheck
-    private var misbehaviour = APNSMisbehaviour()
+    private var misbehaviour: APNSMisbehaviour
     private var identifiers = IdentifierSource()
-    private var listener: ListeningSocket?
-    private var clients: [Int: Client] = [:]
-    private var waiters: [Waiter] = []
-    private var waitersSoFar = 0
+    private var date = DateHeader()
+    private var clients: [Int: APNSClient] = [:]
     private var chance: APNSChance
-    private lazy var unanswered = UnansweredRequests(delay: configuration.delay, on: loop) { [unowned self] in
+    private lazy var unanswered = UnansweredRequests(delay: configuration.delay, on: host.loop) { [unowned self] in
         serve($0, on: $1)
     }
 
     init(_ configuration: FakeAPNSConfiguration, on loop: EventLoop) throws(FakeServerError) {
         self.configuration = configuration
-        self.loop = loop
-        tls = try TLSServerContext(configuration.identity, offersHTTP2: configuration.offersHTTP2)
-        rules = APNSRequestRules(topics: configuration.topics)
+        host = try ServiceHost(
+            configuration.identity, offersHTTP2: configuration.offersHTTP2,
+            settings: ServerSettings(concurrentStreams: configuration.streamsBeforeToken), on: loop)
+        rules = APNSRequestRules(topics: configuration.topics, isStrict: configuration.isStrict)
+        rulesOfKeys = configuration.keys.filter { !$0.topics.isEmpty }.reduce(into: [:]) {
+            $0[$1.keyID] = APNSRequestRules(topics: $1.topics, isStrict: configuration.isStrict)
+        }
+        misbehaviour = APNSMisbehaviour(slowness: configuration.slowness)
         check = try ProviderTokenCheck(keys: configuration.keys)
         chance = APNSChance(configuration.rates)
         verdict = configuration.verdict
@@ -67,31 +43,13 @@ final class APNSServer: RequestHandler {
 
     /// Starts to listen and answers the port.
     func start() throws(FakeServerError) -> UInt16 {
-        // A client that goes away must cost an error code, not the process.
-        signal(SIGPIPE, SIG_IGN)
-        let listener = try ListeningSocket(host: configuration.host, port: configuration.port, on: loop) {
-            [unowned self] in accept($0)
-        }
-        self.listener = listener
-        return listener.port
+        try host.start(host: configuration.host, port: configuration.port, handler: self)
     }
 
     /// Ends everything at once.
     func stop() {
-        listener?.stop()
-        listener = nil
-        dropConnections()
+        host.stop()
         log?.flush()
-        for waiter in waiters {
-            loop.cancel(waiter.timer)
-            waiter.resume()
-        }
-        waiters.removeAll()
-    }
-
-    /// Closes all connections without a word.
-    func dropConnections() {
-        for client in Array(clients.values) { client.connection.close() }
     }
 
     /// Sends GOAWAY with `lastStream` and `debugData` on all connections.
@@ -122,43 +80,20 @@ final class APNSServer: RequestHandler {
     /// Requests that have arrived and were not looked at.
     var waiting: Int { unanswered.count }
 
-    /// Calls `resume` once `count` requests were seen, at `deadline` at the latest.
-    func wait(for count: Int, until deadline: ContinuousClock.Instant, resume: @escaping () -> Void) {
-        guard statistics.requests < count else { return resume() }
-        waitersSoFar += 1
-        let number = waitersSoFar
-        let timer = loop.arm(at: deadline) { [weak self] in
-            self?.waiters.removeAll { $0.number == number }
-            resume()
-        }
-        waiters.append(Waiter(number: number, count: count, timer: timer, resume: resume))
-    }
-
-    private func accept(_ descriptor: Int32) {
-        guard let ssl = tls.accept(descriptor) else {
-            close(descriptor)
-            return
-        }
-        statistics.connections += 1
-        let number = statistics.connections
-        let settings = ServerSettings(concurrentStreams: configuration.streamsBeforeToken)
-        let connection = ServerConnection(
-            number: number, descriptor: descriptor, ssl: ssl, settings: settings, on: loop, handler: self)
-        clients[number] = Client(
-            connection, streamLimit: configuration.streamsBeforeToken, fate: chance.fate())
-        statistics.openConnections = clients.count
-        connection.start()
-    }
-
     // MARK: Requests
 
-    func connectionOpened(_ connection: ServerConnection) {}
+    func connectionOpened(_ connection: ServerConnection) {
+        statistics.connections += 1
+        clients[connection.number] = APNSClient(
+            connection, streamLimit: configuration.streamsBeforeToken, fate: chance.fate())
+        statistics.openConnections = clients.count
+    }
 
     func requestArrived(_ stream: ServerStream, on connection: ServerConnection) {
         statistics.requests += 1
         clients[connection.number]?.newestStream = stream.number
         unanswered.add(stream, on: connection)
-        wakeWaiters()
+        host.wakeWaiters(seen: statistics.requests)
     }
 
     private func serve(_ stream: ServerStream, on connection: ServerConnection) {
@@ -168,6 +103,7 @@ final class APNSServer: RequestHandler {
         let fields = APNSRequestFields(stream)
         let answer = judge(stream, fields, client, &finding)
         statistics.providerTokens = check.distinctTokens
+        statistics.providerTokensInAnHour = check.mostInAnHour
         let record = RequestRecord(
             service: "apns", connection: connection.number, stream: stream, method: fields.method, path: fields.path,
             keyID: finding.keyID, issuedAt: finding.issuedAt, status: answer.status, note: answer.note)
@@ -191,35 +127,26 @@ final class APNSServer: RequestHandler {
     }
 
     func connectionClosed(_ connection: ServerConnection) {
+        host.forget(connection)
         clients[connection.number] = nil
         statistics.openConnections = clients.count
     }
 
     private func judge(
-        _ stream: ServerStream, _ fields: APNSRequestFields, _ client: Client,
+        _ stream: ServerStream, _ fields: APNSRequestFields, _ client: APNSClient,
         _ finding: inout ProviderTokenCheck.Finding
     ) -> APNSAnswer {
         if let answer = APNSRequestRules.faultOfTarget(stream, fields) { return answer }
         guard let authorization = fields.authorization else {
             return .rejected(status: 403, reason: "MissingProviderToken")
         }
-        finding = check.examine(stream.headerBytes[authorization])
-        if client.isWedged { return .rejected(status: 403, reason: "ExpiredProviderToken") }
-        guard finding.isGenuine, let keyID = finding.keyID, let issuedAt = finding.issuedAt else {
-            return .rejected(status: 403, reason: "InvalidProviderToken")
-        }
-        if abs(clock.milliseconds / 1000 - issuedAt) > ProviderTokenCheck.ageLimit {
-            client.isWedged = configuration.wedgesAfterExpiredToken
-            return .rejected(status: 403, reason: "ExpiredProviderToken")
-        }
-        guard client.keyID == nil || client.keyID == keyID else {
-            return .rejected(status: 403, reason: "UnrelatedKeyIdInToken")
-        }
-        if client.keyID == nil {
-            client.keyID = keyID
-            change(client, to: configuration.streams)
-        }
-        if let answer = rules.faultOfRequest(stream, fields) { return answer }
+        let now = clock.seconds
+        finding = check.examine(stream.headerBytes[authorization], now: now)
+        let wasAdmitted = client.isAdmitted
+        if let answer = client.fault(of: finding, at: now, configuration) { return answer }
+        if !wasAdmitted { change(client, to: configuration.streams) }
+        let rules = finding.keyID.flatMap { rulesOfKeys[$0] } ?? rules
+        if let answer = rules.faultOfRequest(stream, fields, now: now) { return answer }
         if let verdict { return verdict.answer }
         if let answer = strike(stream, client) { return answer }
         guard let token = fields.deviceToken(in: stream) else { return .accepted }
@@ -227,22 +154,22 @@ final class APNSServer: RequestHandler {
     }
 
     /// What the rates bring upon a request and its connection.
-    private func strike(_ stream: ServerStream, _ client: Client) -> APNSAnswer? {
+    private func strike(_ stream: ServerStream, _ client: APNSClient) -> APNSAnswer? {
         switch chance.event(&client.fate) {
         case .nothing: return nil
-        case .refused: return .refusedThenClosed
+        case .refused: return .unanswered(.refusedTwice)
         case .departure(let departure):
             if departure.isAnnounced { goAway(client, lastStream: .max) }
             // Not beyond what has arrived: nghttp2 looks at no new stream after it, and the client would wait for it.
             let last = min(stream.number + 2 * departure.streamsBeyond, client.newestStream)
             goAway(client, lastStream: max(0, last))
-            return departure.streamsBeyond < 0 ? .goneAway : nil
+            return departure.streamsBeyond < 0 ? .unanswered(.goneAway) : nil
         }
     }
 
-    private func throttle(_ client: Client, after answer: APNSAnswer) {
+    private func throttle(_ client: APNSClient, after answer: APNSAnswer) {
         if let limit = chance.newLimit(&client.fate) { change(client, to: limit) }
-        guard configuration.throttlesAfterRejection, client.keyID != nil else { return }
+        guard configuration.throttlesAfterRejection, client.isAdmitted else { return }
         switch answer {
         case .accepted: change(client, to: configuration.streams)
         case .rejected: change(client, to: 1)
@@ -250,27 +177,17 @@ final class APNSServer: RequestHandler {
         }
     }
 
-    private func change(_ client: Client, to limit: UInt32) {
+    private func change(_ client: APNSClient, to limit: UInt32) {
         guard client.streamLimit != limit else { return }
         client.streamLimit = limit
         statistics.limitChanges += 1
         client.connection.setStreamLimit(limit)
     }
 
-    private func wakeWaiters() {
-        guard !waiters.isEmpty else { return }
-        let count = statistics.requests
-        for waiter in waiters where waiter.count <= count {
-            loop.cancel(waiter.timer)
-            waiter.resume()
-        }
-        waiters.removeAll { $0.count <= count }
-    }
-
     // MARK: Answers
 
     private func carryOut(
-        _ answer: APNSAnswer, _ stream: ServerStream, _ fields: APNSRequestFields, _ client: Client
+        _ answer: APNSAnswer, _ stream: ServerStream, _ fields: APNSRequestFields, _ client: APNSClient
     ) {
         let connection = client.connection
         switch answer {
@@ -278,43 +195,36 @@ final class APNSServer: RequestHandler {
             accept(stream, fields, connection)
         case .rejected(let status, let reason):
             reject(stream, fields, connection, status, reason)
-        case .unreadable:
+        case .page(let status):
             statistics.rejected += 1
-            stream.answer(status: 500)
+            begin(stream, status: status)
             stream.addAnswerHeader("content-type") { $0.append(contentsOf: "text/html".utf8) }
-            stream.answerBody.append(contentsOf: "<html><body>500</body></html>".utf8)
+            stream.answerBody.append(contentsOf: "<html><body>\(status)</body></html>".utf8)
             connection.answer(stream)
-        case .slow:
+        case .empty(let status):
+            statistics.rejected += 1
+            begin(stream, status: status)
+            connection.answer(stream)
+        case .slow(let delay):
             let number = stream.number
-            loop.arm(at: .now + configuration.slowness) { [weak self, weak connection] in
+            host.loop.arm(at: .now + delay) { [weak self, weak connection] in
                 guard let self, let connection, connection.isOpen(stream, number: number) else { return }
                 self.accept(stream, fields, connection)
             }
         case .acceptedThenGoneAway:
             goAway(client, lastStream: stream.number)
             accept(stream, fields, connection)
-        case .silence, .reset, .refused, .refusedThenClosed, .closed, .goneAway:
+        case .unanswered(.goneAway):
             statistics.unanswered += 1
-            leaveUnanswered(answer, stream, client)
+            // The rates have sent one already.
+            if client.lastStream >= stream.number { goAway(client, lastStream: max(0, stream.number - 2)) }
+        case .unanswered(let fault):
+            statistics.unanswered += 1
+            connection.leaveUnanswered(stream, fault, debugData: [])
         }
     }
 
-    private func leaveUnanswered(_ answer: APNSAnswer, _ stream: ServerStream, _ client: Client) {
-        let connection = client.connection
-        switch answer {
-        case .reset: connection.reset(stream, code: UInt32(NGHTTP2_INTERNAL_ERROR.rawValue))
-        case .refused: connection.reset(stream, code: UInt32(NGHTTP2_REFUSED_STREAM.rawValue))
-        case .refusedThenClosed:
-            connection.reset(
-                stream, code: UInt32(NGHTTP2_REFUSED_STREAM.rawValue), andAgain: UInt32(NGHTTP2_STREAM_CLOSED.rawValue))
-        case .closed: connection.drop()
-        case .goneAway where client.lastStream >= stream.number:
-            goAway(client, lastStream: max(0, stream.number - 2))
-        default: break
-        }
-    }
-
-    private func goAway(_ client: Client, lastStream: Int32) {
+    private func goAway(_ client: APNSClient, lastStream: Int32) {
         statistics.goAways += 1
         client.lastStream = min(client.lastStream, lastStream)
         client.connection.goAway(
@@ -327,23 +237,28 @@ final class APNSServer: RequestHandler {
         if configuration.countsAccepts, let identifier = fields.identifier {
             accepts[stream.text(identifier), default: 0] += 1
         }
-        stream.answer(status: 200)
+        begin(stream, status: 200)
         addIdentifiers(stream, fields)
         connection.answer(stream)
     }
 
     private func reject(
         _ stream: ServerStream, _ fields: APNSRequestFields, _ connection: ServerConnection, _ status: Int,
-        _ reason: StaticString
+        _ reason: String
     ) {
         statistics.rejected += 1
-        stream.answer(status: status)
+        begin(stream, status: status)
         addIdentifiers(stream, fields)
         stream.addAnswerHeader("content-type") { $0.append(contentsOf: "application/json".utf8) }
         stream.answerBody.append(contentsOf: "{\"reason\":\"\(reason)\"".utf8)
         if status == 410 { stream.answerBody.append(contentsOf: ",\"timestamp\":\(clock.milliseconds)".utf8) }
         stream.answerBody.append(UInt8(ascii: "}"))
         connection.answer(stream)
+    }
+
+    private func begin(_ stream: ServerStream, status: Int) {
+        stream.answer(status: status)
+        date.add(to: stream, at: clock)
     }
 
     private func addIdentifiers(_ stream: ServerStream, _ fields: APNSRequestFields) {

@@ -49,7 +49,9 @@ package actor FakeAPNS {
     /// Waits until `count` requests have arrived, `limit` at most, and answers those seen then.
     package func requests(reaching count: Int, within limit: Duration = .seconds(10)) async -> [SeenRequest] {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            server.wait(for: count, until: .now + limit) { continuation.resume() }
+            server.host.wait(for: count, seen: server.statistics.requests, until: .now + limit) {
+                continuation.resume()
+            }
         }
         return server.seen
     }
@@ -81,7 +83,7 @@ package actor FakeAPNS {
 
     /// Closes all connections without a word, as a broken network does.
     package func dropConnections() {
-        server.dropConnections()
+        server.host.dropConnections()
     }
 
     /// Sends GOAWAY on all connections: streams above `lastStream` were not looked at.

@@ -6,6 +6,10 @@ package struct FakeAPNSKey: Equatable, Sendable {
     package let teamID: String
     /// The public half as PEM.
     package let publicKeyPEM: String
+    /// Bundle ids that this key may push to, as a topic-specific key; with none, those of the configuration.
+    package var topics: Set<String> = []
+    /// Whether the key is for the other environment: every push with it is refused.
+    package var isOfOtherEnvironment = false
 
     /// A key that is known to the service.
     package init(keyID: String, teamID: String, publicKeyPEM: String) {
@@ -49,6 +53,12 @@ package struct FakeAPNSConfiguration: Sendable {
     package var throttlesAfterRejection = false
     /// Whether a connection that presented an expired token refuses newer ones too (seen at the real service).
     package var wedgesAfterExpiredToken = true
+    /// How old a provider token must be on a connection before another one may follow it (Apple: 20 minutes); sooner is
+    /// a 429. Shorter speeds time up, nil allows any change.
+    package var tokenUpdateInterval: Duration? = .seconds(20 * 60)
+    /// Whether also that is refused which the real service is only known or supposed to refuse: see
+    /// docs/fake-providers.md.
+    package var isStrict = false
     /// Wait before the answer to a token with the prefix `fa003`.
     package var slowness = Duration.milliseconds(500)
     /// Time between the arrival of a request and the look at it; streams stay open meanwhile.
@@ -86,6 +96,8 @@ package struct FakeAPNSStatistics: Equatable, Sendable {
     package var unanswered = 0
     /// Distinct pairs of `kid` and `iat` among valid tokens: how many provider tokens the clients have made.
     package var providerTokens = 0
+    /// The most of them that were first seen within one hour with one key, by the service's clock.
+    package var providerTokensInAnHour = 0
     /// Frames by which clients broke HTTP/2, for example a stream beyond a limit that they had acknowledged.
     package var protocolErrors = 0
     /// GOAWAYs sent.

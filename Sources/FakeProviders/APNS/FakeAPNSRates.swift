@@ -22,16 +22,12 @@ package struct FakeAPNSVerdict: Equatable, Sendable {
     /// The status; 0 for no answer at all.
     package let status: Int
     /// The reason in the body.
-    package let reason: StaticString
+    package let reason: String
 
     /// An answer with this status and reason.
-    package init(status: Int, reason: StaticString) {
+    package init(status: Int, reason: String) {
         self.status = status
         self.reason = reason
-    }
-
-    package static func == (left: FakeAPNSVerdict, right: FakeAPNSVerdict) -> Bool {
-        left.status == right.status && left.reason.description == right.reason.description
     }
 
     /// The service is down.
@@ -49,5 +45,5 @@ package struct FakeAPNSVerdict: Equatable, Sendable {
     /// The request is taken and never answered.
     package static let silence = FakeAPNSVerdict(status: 0, reason: "silence")
 
-    var answer: APNSAnswer { status == 0 ? .silence : .rejected(status: status, reason: reason) }
+    var answer: APNSAnswer { status == 0 ? .unanswered(.silence) : .rejected(status: status, reason: reason) }
 }
