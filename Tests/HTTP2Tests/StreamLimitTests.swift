@@ -36,6 +36,31 @@ import Testing
         #expect(server.failures.isEmpty)
     }
 
+    /// FCM ends a connection that has more than 100, whatever its SETTINGS say.
+    @Test(arguments: [[], [(3, 1000)], [(3, 0x7FFF_FFFF)], [(3, 4)]] as [[(UInt16, UInt32)]])
+    func neverMoreStreamsThanWeWantHoweverManyAreAllowed(settings: [(UInt16, UInt32)]) async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin(settings)
+            for _ in 0..<30 {
+                let request = try connection.nextRequest()
+                try connection.synchronize()
+                connection.respond(request.stream)
+            }
+            connection.drain()
+            guard connection.mostOpen == 4 else { throw ServerError.unexpected("\(connection.mostOpen) streams") }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectionsMax = 1
+            $0.streamsMax = settings.first?.1 == 4 ? 100 : 4
+        } _: { harness in
+            await harness.submit(30)
+            let results30 = try await harness.results(30)
+            #expect(results30.allSatisfy { $0.status == 200 })
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
     @Test func neverMoreStreamsThanAllowed() async throws {
         let server = try ScriptedServer { connection in
             try connection.begin([(3, 3)])

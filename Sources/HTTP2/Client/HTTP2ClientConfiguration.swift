@@ -23,6 +23,9 @@ package struct HTTP2ClientConfiguration: Sendable {
     package var connectionsMax = 4
     /// Most requests in flight, over all connections.
     package var concurrency = 1000
+    /// Streams open at once on one connection, however many more the peer allows: some name a higher number than that
+    /// at which they begin to refuse.
+    package var streamsMax = Int(Int32.max)
     /// Most requests that wait for a stream.
     package var queueLimit = 500
     /// Bytes of a response's body that are kept; the rest is discarded and acknowledged.
@@ -68,7 +71,8 @@ package struct HTTP2ClientConfiguration: Sendable {
     /// Ends the program when a bound is nonsense: configurations are checked where they are read.
     func check() {
         precondition(!host.isEmpty && port > 0, "a client needs a host and a port")
-        precondition(connectionsMax >= 1 && concurrency >= 1 && queueLimit >= 1 && triesMax >= 1, "bounds start at 1")
+        precondition(connectionsMax >= 1 && concurrency >= 1 && streamsMax >= 1, "bounds start at 1")
+        precondition(queueLimit >= 1 && triesMax >= 1, "bounds start at 1")
         precondition(capturedHeaders.count <= 4, "at most four response headers are kept")
         precondition(bodyLimit >= 0 && headerListLimit >= 1024, "bounds of a response are too small")
     }

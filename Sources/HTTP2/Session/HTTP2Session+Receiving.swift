@@ -83,7 +83,7 @@ extension HTTP2Session {
         hasSettings = true
         // A first SETTINGS that names no limit lifts the one we had to assume; nghttp2 has done so already.
         let value = nghttp2_session_get_remote_settings(pointer, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
-        streamLimit = Int(min(value, UInt32(Int32.max)))
+        streamLimit = min(Int(value), streamsMax)
     }
 
     private func goAwayReceived(_ frame: nghttp2_goaway) {

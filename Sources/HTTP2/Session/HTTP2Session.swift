@@ -23,7 +23,8 @@ final class HTTP2Session {
 
     /// Streams that are not closed on both sides.
     var openStreams = 0
-    /// The peer's MAX_CONCURRENT_STREAMS: 1 until its first SETTINGS, then what it says, unlimited if it says nothing.
+    /// The peer's MAX_CONCURRENT_STREAMS: 1 until its first SETTINGS, then what it says, unlimited if it says nothing;
+    /// never more than we want.
     var streamLimit = 1
     var hasSettings = false
     var goAway: GoAway?
@@ -42,6 +43,7 @@ final class HTTP2Session {
     /// The request that was submitted last, and whether nghttp2 has kept it back.
     var submitting: RequestPointer?
     var wasWithheld = false
+    let streamsMax: Int
     let headerListLimit: Int
     let bodyLimit: Int
     let captured: CapturedHeaders
@@ -53,6 +55,7 @@ final class HTTP2Session {
     private static let fieldsMax = ownFields + SubmittedBatch.sharedHeadersMax + 4
 
     init(_ configuration: HTTP2ClientConfiguration, captured: CapturedHeaders) {
+        streamsMax = configuration.streamsMax
         headerListLimit = configuration.headerListLimit
         bodyLimit = configuration.bodyLimit
         self.captured = captured
