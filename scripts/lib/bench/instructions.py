@@ -2,8 +2,8 @@
 """Instructions per push under callgrind, of this commit and of another one: they do not depend on how busy the
 machine is, so a change of a few percent is seen where CPU time would need hours.
 
-    instructions.py --worker FILE --bench FILE --theirs FOLDER --database CONNECTION --url URL --ca FILE --log FILE
-                    [--rows FEW,MANY] [--streams N] [--rounds N]
+    instructions.py --worker FILE --bench FILE --theirs FOLDER --database CONNECTION --their-database CONNECTION
+                    --url URL --ca FILE --log FILE [--rows FEW,MANY] [--streams N] [--rounds N]
 
 Each program runs with few and with many pushes; the difference leaves out what its start costs. Programs run one
 instruction stream at a time under callgrind, some fifty times slower: enqueued before the worker starts, the rows of
@@ -51,11 +51,12 @@ def client_run(program, options, requests):
         return instructions(folder)
 
 
-def worker_run(program, options, rows, name):
-    with tempfile.TemporaryDirectory() as folder, psycopg.connect(options.database, autocommit=True) as watcher:
+def worker_run(program, database, options, rows, name):
+    with tempfile.TemporaryDirectory() as folder, psycopg.connect(database, autocommit=True) as watcher:
         watcher.execute(ENQUEUE, {"round": name, "rows": rows})
         watcher.execute("VACUUM (ANALYZE)")
-        with Worker([*callgrind(folder), program], options.log, POSTBELL_CONCURRENCY=str(options.streams),
+        with Worker([*callgrind(folder), program], options.log, DATABASE_URL=f"{database} user=bench_worker",
+                    POSTBELL_CONCURRENCY=str(options.streams),
                     POSTBELL_REQUEST_TIMEOUT="60s", POSTBELL_STOP_TIMEOUT="60s", POSTBELL_LEASE="5m") as worker:
             wait_until("all rows settled", lambda: worker.pid and one(watcher, DONE), 300)
         others = one(watcher, "SELECT count(*) FROM postbell.ledger WHERE outcome::text <> 'delivered'")
@@ -76,6 +77,7 @@ def main():
     arguments.add_argument("--bench", required=True)
     arguments.add_argument("--theirs", required=True, help="folder of the other commit's binaries")
     arguments.add_argument("--database", required=True)
+    arguments.add_argument("--their-database", required=True)
     arguments.add_argument("--url", required=True)
     arguments.add_argument("--ca", required=True)
     arguments.add_argument("--log", required=True)
@@ -103,10 +105,11 @@ def measured(options, programs):
     found = {}
     for number in range(options.rounds):
         for side, (bench, worker) in programs.items():
+            database = options.database if side == "ours" else options.their_database
             found.setdefault(("HTTP/2 client", side), []).append(
                 per_push(lambda count: client_run(bench, options, count), counts))
             found.setdefault(("whole worker", side), []).append(
-                per_push(lambda count: worker_run(worker, options, count, f"{side}.{number}.{count}"), counts))
+                per_push(lambda count: worker_run(worker, database, options, count, f"{number}.{count}"), counts))
         progress(f"round {number + 1} of {options.rounds}")
     return found
 
