@@ -118,4 +118,95 @@ import Testing
             #expect(try await stage.audit() == [])
         }
     }
+
+    // MARK: SIGHUP
+
+    /// Shell commands that put something else in the place of the key `$1`, and what the log then says of the file.
+    private static let mistakes: [(commands: String, complaint: String)] = [
+        ("rm \"$1\"", "does not exist"),
+        (": >\"$1\"", "is empty"),
+        ("chmod 644 \"$1\"", "has mode 0644, so others can read or change it"),
+        ("rm \"$1\"; mkdir \"$1\"", "is not a regular file"),
+        (
+            "openssl genpkey -quiet -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out \"$1.n\"; mv \"$1.n\" \"$1\"",
+            "holds an RSA key"
+        ),
+        (
+            "openssl pkcs8 -topk8 -in \"$1\" -passout pass:x -out \"$1.n\"; mv \"$1.n\" \"$1\"",
+            "holds an encrypted key"
+        ),
+        (
+            "openssl req -x509 -new -key \"$1\" -subj /CN=x -days 2 -out \"$1.n\"; mv \"$1.n\" \"$1\"",
+            "holds a certificate"
+        ),
+    ]
+
+    @Test(arguments: mistakes)
+    func aBadKeyAtSIGHUPIsSaidAndTheOldOneGoesOnSending(commands: String, complaint: String) async throws {
+        try await Self.onTwoTeams { stage, tv in
+            let worker = try stage.startWorker(tv)
+            try await enqueue("before", app: Self.tv, on: stage)
+            try await stage.waitFor("before", "dispatched")
+            let file = try #require(tv["APNS_TV_KEY_FILE"])
+            let shell = try await CommandRun.of(
+                "/bin/sh", ["-ec", "umask 077; \(commands)", "sh", file], environment: ["PATH": "/usr/bin:/bin"],
+                in: stage.directory)
+            try #require(shell.status == 0, "\(shell.errors)")
+            worker.send(SIGHUP)
+            try await eventually("both lanes of the credential say what is wrong") {
+                ["production", "sandbox"].allSatisfy { environment in
+                    worker.errors.split(separator: "\n").contains {
+                        $0.contains("lane=apns/\(environment)/tv") && $0.contains("\(file) \(complaint)")
+                    }
+                }
+            }
+            try await eventually("the other credential is the same") {
+                worker.errors.contains(
+                    "credential was read again: it is the same\" lane=apns/sandbox/default")
+            }
+            for (name, app) in [("after-tv", Self.tv), ("after", Stage.topic)] {
+                try await enqueue(name, app: app, on: stage)
+                try await stage.waitFor(name, "dispatched")
+                #expect(try await stage.outcomes(name) == ["delivered"])
+            }
+            let headers = await stage.apns.requests.filter { $0.keyID == Self.tvKeyID }.map {
+                $0.headers["authorization"]
+            }
+            #expect(headers.count == 2 && Set(headers).count == 1, "the old key's token")
+            #expect(!worker.errors.contains("lane is paused"))
+            #expect(try await worker.stop() == 0)
+            #expect(try await stage.audit() == [])
+        }
+    }
+
+    /// The wrong key is put right while the worker runs: nothing is lost, and no device has suffered.
+    @Test func aKeyThatWasWrongIsReplacedByARightOneAtSIGHUP() async throws {
+        try await Stage.on(.postgres15, keyMatches: false) { stage in
+            let worker = try stage.startWorker()
+            for number in 1...20 { try await enqueue("p\(number)", on: stage) }
+            try await eventually("the lane is paused") { worker.errors.contains("lane is paused") }
+            #expect(
+                try await stage.texts("SELECT count(*) FROM postbell.notifications WHERE status = 'pending'") == ["20"])
+            let directory = stage.directory
+            try FileManager.default.removeItem(at: directory.appending(path: "key.p8"))
+            try FileManager.default.moveItem(
+                at: directory.appending(path: "known.p8"), to: directory.appending(path: "key.p8"))
+            worker.send(SIGHUP)
+            // Those that were refused themselves keep the pause; all others go at once.
+            let waiting = """
+                SELECT count(*) FROM postbell.notifications n WHERE status = 'pending'
+                AND NOT EXISTS (SELECT 1 FROM postbell.ledger l WHERE l.notification_id = n.id)
+                """
+            try await eventually("what waits is sent") { try await stage.texts(waiting) == ["0"] }
+            try await enqueue("later", on: stage)
+            try await stage.waitFor("later", "dispatched")
+            #expect(worker.errors.contains("credential was read again: it is another"))
+            #expect(try await stage.texts("SELECT count(*) FROM postbell.devices WHERE token IS NULL") == ["0"])
+            #expect(
+                try await stage.texts("SELECT DISTINCT outcome FROM postbell.ledger ORDER BY 1")
+                    == ["delivered", "misconfigured"])
+            #expect(try await worker.stop() == 0)
+            #expect(try await stage.audit() == [])
+        }
+    }
 }
