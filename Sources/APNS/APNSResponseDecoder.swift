@@ -46,11 +46,11 @@ package struct APNSResponseDecoder: Equatable, Sendable {
     }
 
     /// `apns-unique-id` where it is given (Apple's console knows the push by it), else `apns-id`.
-    private func identifier(of response: HTTPResponse, _ text: [UInt8]) -> Identifier? {
+    private func identifier(of response: HTTPResponse, _ text: [UInt8]) -> ProviderIdentifier? {
         let unique = response.captured[1]
-        if !unique.isEmpty, let found = Identifier(text[unique.indices]) { return found }
+        if !unique.isEmpty, let found = Identifier(text[unique.indices]) { return .uuid(found) }
         let echoed = response.captured[0]
-        return echoed.isEmpty ? nil : Identifier(text[echoed.indices])
+        return echoed.isEmpty ? nil : Identifier(text[echoed.indices]).map { .uuid($0) }
     }
 
     /// Milliseconds since the epoch; nil for what cannot be one (Apple sends 13 digits).

@@ -33,6 +33,28 @@ package struct JSONScanner {
         return scanner.document { members.append($0) } ? members : nil
     }
 
+    /// The elements of the array that `bytes` are, where each stands; nil when they are anything else.
+    package static func elements(of bytes: UnsafeBufferPointer<UInt8>) -> [Range<Int>]? {
+        var elements: [Range<Int>] = []
+        var scanner = JSONScanner(bytes)
+        scanner.skipSpace()
+        guard scanner.array(depth: 0, { elements.append($0) }) else { return nil }
+        scanner.skipSpace()
+        return scanner.position == bytes.count ? elements : nil
+    }
+
+    /// Where the value of the first member called `name` stands in the object that `bytes` are; nil when there is none,
+    /// or they are anything else. For what is read per push: allocates nothing.
+    package static func value(of name: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        let wanted = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        var value: Range<Int>?
+        var scanner = JSONScanner(bytes)
+        let isObject = scanner.document { member in
+            if value == nil, bytes[member.name].elementsEqual(wanted) { value = member.value }
+        }
+        return isObject ? value : nil
+    }
+
     private mutating func document(_ found: (Member) -> Void) -> Bool {
         skipSpace()
         guard peek == UInt8(ascii: "{"), object(depth: 0, found) else { return false }
@@ -77,12 +99,14 @@ package struct JSONScanner {
         return take(UInt8(ascii: "}"))
     }
 
-    private mutating func array(depth: Int) -> Bool {
+    private mutating func array(depth: Int, _ found: (Range<Int>) -> Void) -> Bool {
         guard depth < Self.depthLimit, take(UInt8(ascii: "[")) else { return false }
         if take(UInt8(ascii: "]")) { return true }
         repeat {
             skipSpace()
+            let start = position
             guard value(depth: depth + 1) else { return false }
+            found(start..<position)
         } while take(UInt8(ascii: ","))
         return take(UInt8(ascii: "]"))
     }
@@ -90,7 +114,7 @@ package struct JSONScanner {
     private mutating func value(depth: Int) -> Bool {
         switch peek {
         case UInt8(ascii: "{"): object(depth: depth) { _ in }
-        case UInt8(ascii: "["): array(depth: depth)
+        case UInt8(ascii: "["): array(depth: depth) { _ in }
         case UInt8(ascii: "\""): string()
         case UInt8(ascii: "t"): word("true")
         case UInt8(ascii: "f"): word("false")

@@ -1,6 +1,7 @@
 import APNS
 import Foundation
 import OutboxCore
+import Support
 import Testing
 
 @Suite struct APNSBodyTests {

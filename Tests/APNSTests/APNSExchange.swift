@@ -5,6 +5,7 @@ import FakeProviders
 import Foundation
 import HTTP2
 import OutboxCore
+import Support
 import Testing
 
 /// The provider, the HTTP/2 client and the stand-in for APNs, put together as in the worker: one push goes in, what

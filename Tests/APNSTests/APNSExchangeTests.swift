@@ -2,6 +2,7 @@ import APNS
 import FakeProviders
 import HTTP2
 import OutboxCore
+import Support
 import Testing
 
 /// Requests as they really go over TLS and HTTP/2, judged by the stand-in's rules, which share no code with the
@@ -51,7 +52,7 @@ import Testing
                         continue
                     }
                     #expect(outcome.kind == .delivered, "\(type.name) \(priority): \(outcome.reason)")
-                    #expect(outcome.providerIdentifier == push.notification)
+                    #expect(outcome.providerIdentifier == .uuid(push.notification))
                     sent += 1
                 }
             }
@@ -66,7 +67,7 @@ import Testing
         try await Self.with(sandbox: true) { exchange in
             let outcome = try #require(try await Self.outcome(exchange, "00fc13ad"))
             let identifier = try #require(outcome.providerIdentifier)
-            #expect(identifier != MadePush().notification)
+            #expect(identifier != .uuid(MadePush().notification))
         }
     }
 

@@ -1,26 +1,12 @@
 import APNS
 import HTTP2
 import OutboxCore
+import Support
 import Testing
 
-/// A response as the transport hands it over, with its bytes.
-struct MadeResponse {
-    var response: HTTPResponse
-    var bytes: [UInt8]
-
-    init(_ status: Int, _ body: String = "", id: String = "", uniqueID: String = "", afterIdle: Bool = false) {
-        var bytes = Array("noise before".utf8)
-        func append(_ text: String) -> ByteSlice {
-            let start = bytes.count
-            bytes += Array(text.utf8)
-            return text.isEmpty ? .empty : ByteSlice(start: start, count: text.utf8.count)
-        }
-        var captured = InlineArray<4, ByteSlice>(repeating: .empty)
-        captured[0] = append(id)
-        captured[1] = append(uniqueID)
-        response = HTTPResponse(
-            status: status, captured: captured, body: append(body), bodyWasCut: false, afterIdle: afterIdle)
-        self.bytes = bytes
+extension MadeResponse {
+    init(_ status: Int, _ body: String = "", id: String, uniqueID: String = "", afterIdle: Bool = false) {
+        self.init(status, body, captured: [id, uniqueID], afterIdle: afterIdle)
     }
 
     func decoded(serverErrorDelay: Duration = .seconds(900)) -> Outcome {

@@ -2,6 +2,7 @@ import APNS
 import Foundation
 import HTTP2
 import OutboxCore
+import Support
 import Testing
 
 @Suite struct APNSRequestEncoderTests {

@@ -66,4 +66,13 @@ import Testing
                 Template(title: TemplateText("{a}")), text: bytes, payload: 0..<Int32(bytes.count))
         }
     }
+
+    @Test(arguments: [
+        ("", 0), ("abc", 3), ("é", 2), (#"\n\"\\\/"#, 4), (#"\u0041"#, 1), (#"\u00e9"#, 2), (#"\u20AC"#, 3),
+        (#"\ud83d\ude00"#, 4), (#"\ud83d"#, 3), (#"\ud83dx"#, 4), (#"\ude00"#, 3), (#"\u12"#, 3), (#"\"#, 1),
+        (#"\u00zz"#, 5),
+    ])
+    func escapesAreCountedAsWhatTheyStandFor(content: String, count: Int) {
+        #expect(JSONText.unescapedCount(Array(content.utf8)[...]) == count)
+    }
 }

@@ -73,7 +73,7 @@ package struct Outcome: Equatable, Sendable {
     /// The provider's reason, from the closed table; an unknown one is bounded and reduced to `[A-Za-z0-9_.-]`.
     package let reason: String
     /// The provider's own name for the message.
-    package let providerIdentifier: Identifier?
+    package let providerIdentifier: ProviderIdentifier?
     /// When the provider learned that the token is dead; nil where it does not say.
     package let deadSince: Timestamp?
     /// What the answer proves about the token.
@@ -89,7 +89,7 @@ package struct Outcome: Equatable, Sendable {
     /// An outcome; what is not said has no consequence.
     package init(
         _ kind: OutcomeKind, scope: FaultScope = .target, status: Int16 = 0, reason: String = "",
-        providerIdentifier: Identifier? = nil, deadSince: Timestamp? = nil, proof: TokenProof = .none,
+        providerIdentifier: ProviderIdentifier? = nil, deadSince: Timestamp? = nil, proof: TokenProof = .none,
         retryFloor: Duration = .zero, advice: LaneAdvice = .none, providerTime: Int64? = nil
     ) {
         self.kind = kind

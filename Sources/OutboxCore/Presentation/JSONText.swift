@@ -12,6 +12,45 @@ package enum JSONText {
         for byte in text.utf8 { append(byte, to: &output) }
     }
 
+    /// How many bytes of UTF-8 the content of a JSON string stands for, once its escapes are resolved. Half a surrogate
+    /// pair counts as the replacement character does; what is no escape counts as written.
+    package static func unescapedCount(_ content: ArraySlice<UInt8>) -> Int {
+        var count = 0
+        var index = content.startIndex
+        while index < content.endIndex {
+            guard content[index] == UInt8(ascii: "\\") else {
+                count += 1
+                index += 1
+                continue
+            }
+            guard let unit = codeUnit(content, at: index) else {
+                count += 1
+                index += 2
+                continue
+            }
+            index += 6
+            switch unit {
+            case 0..<0x80: count += 1
+            case 0x80..<0x800: count += 2
+            case 0xD800..<0xDC00:
+                let low = codeUnit(content, at: index)
+                let isPair = low.map { (0xDC00..<0xE000).contains($0) } ?? false
+                count += isPair ? 4 : 3
+                index += isPair ? 6 : 0
+            default: count += 3
+            }
+        }
+        return count
+    }
+
+    /// The number behind `\u` at `index`; nil when that is no such escape.
+    private static func codeUnit(_ content: ArraySlice<UInt8>, at index: Int) -> UInt16? {
+        guard index + 6 <= content.endIndex, content[index] == UInt8(ascii: "\\"),
+            content[index + 1] == UInt8(ascii: "u")
+        else { return nil }
+        return UInt16(String(decoding: content[index + 2..<index + 6], as: UTF8.self), radix: 16)
+    }
+
     private static func append(_ byte: UInt8, to output: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):

@@ -75,10 +75,10 @@ struct SettleParameters {
         if row.outcome.status == 0 { statuses.appendNull() } else { statuses.append(row.outcome.status) }
         reasons.append(textOrNull: row.outcome.reason)
         // The view puts the notification's own id in where nothing else was answered.
-        if let given = row.outcome.providerIdentifier, given != row.notification {
-            providerIdentifiers.append(given.description)
-        } else {
-            providerIdentifiers.appendNull()
+        switch row.outcome.providerIdentifier {
+        case .uuid(let given) where given != row.notification: providerIdentifiers.append(given.description)
+        case .text(let given): providerIdentifiers.append(given)
+        case .uuid, nil: providerIdentifiers.appendNull()
         }
         attemptInstants.append(row.attemptedAt)
         if let answered = row.answeredAt {

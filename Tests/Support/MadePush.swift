@@ -1,23 +1,33 @@
-import APNS
-import HTTP2
-import OutboxCore
+package import HTTP2
+package import OutboxCore
 
-/// A notification of one target for the encoder, with the text that its ranges point into.
-struct MadePush {
-    var kind = Kind(number: 1, name: "test", presentation: .template(Template(title: nil)))
-    var app = "com.example.app"
-    var payload = "{}"
-    var collapseKey = ""
-    var thread = ""
-    var badge: Int32?
-    var silent = false
-    var tokens = ["00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"]
-    var now = Timestamp(microseconds: 1_700_000_000_000_000)
-    var expiresAt = Timestamp(microseconds: 1_700_003_600_500_000)
-    var notification = Identifier(high: 0x0189_C4CE_7E2C_7BD5, low: 0x9F8C_7F5A_3A1B_2C3D)
+/// A notification for an encoder, with the text that its ranges point into: the same one for every provider.
+package struct MadePush {
+    package var kind: Kind
+    package var provider = "apns"
+    package var environment = "production"
+    package var app: String
+    package var payload = "{}"
+    package var collapseKey = ""
+    package var thread = ""
+    package var badge: Int32?
+    package var silent = false
+    package var tokens = ["00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"]
+    package var now = Timestamp(microseconds: 1_700_000_000_000_000)
+    package var expiresAt = Timestamp(microseconds: 1_700_003_600_500_000)
+    package var notification = Identifier(high: 0x0189_C4CE_7E2C_7BD5, low: 0x9F8C_7F5A_3A1B_2C3D)
+
+    /// A notification of `kind` for the route of `app`; everything else can be set.
+    package init(
+        kind: Kind = Kind(number: 1, name: "test", presentation: .template(Template(title: nil))),
+        app: String = "com.example.app"
+    ) {
+        self.kind = kind
+        self.app = app
+    }
 
     /// A template kind with these texts.
-    static func template(
+    package static func template(
         title: String? = nil, subtitle: String? = nil, body: String? = nil,
         _ change: (TemplateText?, TemplateText?, TemplateText?) -> Kind = Self.plain
     ) -> MadePush {
@@ -27,27 +37,29 @@ struct MadePush {
                 body.flatMap { TemplateText($0) }))
     }
 
-    static func plain(_ title: TemplateText?, _ subtitle: TemplateText?, _ body: TemplateText?) -> Kind {
+    package static func plain(_ title: TemplateText?, _ subtitle: TemplateText?, _ body: TemplateText?) -> Kind {
         Kind(
             number: 1, name: "test",
             presentation: .template(Template(title: title, subtitle: subtitle, body: body)))
     }
 
     /// What encoding came to.
-    struct Encoded {
-        var refusal: Outcome?
-        var targetRefusals: [Outcome] = []
-        var batch = HTTPRequestBatch()
+    package struct Encoded {
+        package var refusal: Outcome?
+        package var targetRefusals: [Outcome] = []
+        package var batch = HTTPRequestBatch()
 
-        func text(_ slice: ByteSlice) -> String {
+        package init() {}
+
+        package func text(_ slice: ByteSlice) -> String {
             String(decoding: batch.bytes[slice.indices], as: UTF8.self)
         }
 
         /// The body of the first request; the refusal's reason when there is none.
-        var body: String { batch.requests.first.map { text($0.body) } ?? refusal?.reason ?? "nothing" }
+        package var body: String { batch.requests.first.map { text($0.body) } ?? refusal?.reason ?? "nothing" }
 
         /// All headers of a request by name.
-        func headers(_ index: Int = 0) -> [String: String] {
+        package func headers(_ index: Int = 0) -> [String: String] {
             let request = batch.requests[index]
             var found: [String: String] = [:]
             for header in batch.sharedHeaders[Int(request.shared)] { found[header.name] = header.value }
@@ -59,24 +71,8 @@ struct MadePush {
         }
     }
 
-    func encoded() -> Encoded {
-        var encoder = APNSRequestEncoder(topics: ["com.example.app"])
-        encoder.setAuthorization("bearer test")
-        var result = Encoded()
-        encode(with: &encoder, into: &result)
-        return result
-    }
-
-    func encode(with encoder: inout APNSRequestEncoder, into result: inout Encoded) {
-        encode(into: &result) { push, text, batch in
-            encoder.begin(push, text: text, into: &batch)
-        } add: { target, tag, text, batch in
-            encoder.add(target, tag: tag, text: text, into: &batch)
-        }
-    }
-
     /// Encodes by the two steps of a provider, whoever takes them.
-    func encode(
+    package func encode(
         into result: inout Encoded,
         begin: (OutgoingPush, [UInt8], inout HTTPRequestBatch) -> Outcome?,
         add: (ClaimedTarget, UInt64, [UInt8], inout HTTPRequestBatch) -> Outcome?
@@ -96,7 +92,7 @@ struct MadePush {
             prior: false, afterDevice: 0, verdict: .send, kind: kind.number, createdAt: now, expiresAt: expiresAt,
             payload: append(payload), collapseKey: append(collapseKey), thread: append(thread), badge: badge,
             silent: silent, heldUntil: nil, targets: 0..<targets.count)
-        let route = Route(number: 1, provider: "apns", environment: "production", app: app)
+        let route = Route(number: 1, provider: provider, environment: environment, app: app)
         let push = OutgoingPush(dispatch: dispatch, kind: kind, route: route, now: now)
         result.refusal = begin(push, text, &result.batch)
         guard result.refusal == nil else { return }
