@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "11d36eb07ba5c7ac64ec53784a35fda5b066453670539e9ff627dd63ba9bc7f6",
+        checksum: "6d817594ef4fd83100bfc7b2dd1a1ff96e077c9de6a3f9fb2b5a15ea094bdda6",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -301,6 +301,12 @@ BEGIN
     LOOP
         IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.parts IS NULL THEN
             PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" has no known type');
+        END IF;
+        -- FCM refuses a whole message for one of these among the keys of its data
+        IF entry.key ~ '^(from$|message_type$|google|gcm)' THEN
+            PERFORM postbell.refuse(
+                'kind.invalid',
+                'payload key "' || left(entry.key, 64) || '" is reserved by FCM (from, message_type, google*, gcm*)');
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
