@@ -240,6 +240,12 @@ BEGIN
         IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.parts IS NULL THEN
             PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" has no known type');
         END IF;
+        -- FCM refuses a whole message for one of these among the keys of its data
+        IF entry.key ~ '^(from$|message_type$|google|gcm)' THEN
+            PERFORM postbell.refuse(
+                'kind.invalid',
+                'payload key "' || left(entry.key, 64) || '" is reserved by FCM (from, message_type, google*, gcm*)');
+        END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
     IF jsonb_typeof(define_kind.content) <> 'object'

@@ -134,6 +134,24 @@ struct ProducerTests {
     }
 
     @Test(arguments: DatabaseServer.allCases)
+    func `A kind with a payload key that FCM reserves is refused when it is declared`(
+        server: DatabaseServer
+    ) async throws {
+        try await Outbox.on(server) { outbox in
+            func refusal(_ key: String) async -> String? {
+                await outbox.admin.refusal(
+                    "SELECT postbell.define_kind('k', 'template', '{\"\(key)\": \"slug?\"}', '{\"title\": \"x\"}')")
+            }
+            for key in ["from", "message_type", "google", "google.c", "gcm", "gcm.n.e"] {
+                #expect(await refusal(key) == "PB201", "\(key)")
+            }
+            for key in ["from_user", "sender", "message_types", "mygcm", "From"] {
+                #expect(await refusal(key) == nil, "\(key)")
+            }
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
     func `A kind or an instance that is switched off counts and does nothing`(server: DatabaseServer) async throws {
         try await Outbox.on(server) { outbox in
             try await outbox.run(

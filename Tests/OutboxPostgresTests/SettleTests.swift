@@ -80,6 +80,29 @@ struct SettleTests {
         }
     }
 
+    @Test(arguments: DatabaseServer.allCases)
+    func `The provider's own name is kept, be it a UUID or a text, unless it is the notification's`(
+        server: DatabaseServer
+    ) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            let given = Identifier(high: 0x1111_1111_2222_4333, low: 0x8444_5555_5555_5555)
+            let worker = try await outbox.worker()
+            for name in [ProviderIdentifier.uuid(given), .text("0:15%31bd")] {
+                try await outbox.enqueue(name.description)
+                let outcome = Outcome(.delivered, status: 200, providerIdentifier: name)
+                _ = try await worker.settle(try await worker.claimed().flush(1, outcome: outcome))
+            }
+            try await outbox.enqueue("own")
+            let own = try await worker.claimed()
+            let outcome = Outcome(.delivered, providerIdentifier: .uuid(own.dispatches[0].notification))
+            _ = try await worker.settle(own.flush(1, outcome: outcome))
+            #expect(
+                try await outbox.texts("SELECT provider_id FROM postbell.ledger ORDER BY id")
+                    == [given.description, "0:15%31bd", "null"])
+        }
+    }
+
     /// M3: a batch is named by the worker, so an old flush never meets a new lease of the same owner.
     @Test(arguments: DatabaseServer.allCases)
     func `An old flush never passes the fence of a newer lease`(server: DatabaseServer) async throws {
