@@ -169,7 +169,8 @@ struct FCMBody {
             guard fields.read(text, member.value) else { return false }
             for field in fields.fields {
                 size += JSONText.unescapedCount(text[field.key])
-                size += field.isString
+                size +=
+                    field.isString
                     ? JSONText.unescapedCount(text[field.value].dropFirst().dropLast()) : field.value.count
             }
         }

@@ -63,7 +63,8 @@ import Testing
             if Bool.random(using: &random) {
                 body = (0..<Int.random(in: 0...300, using: &random)).map { _ in
                     Bool.random(using: &random)
-                        ? UInt8.random(in: 0...255, using: &random) : Array("{}[]\":,\\u0e1".utf8).randomElement(using: &random) ?? 0
+                        ? UInt8.random(in: 0...255, using: &random)
+                        : Array("{}[]\":,\\u0e1".utf8).randomElement(using: &random) ?? 0
                 }
             } else {
                 body = Array((ExpectedAnswer.all.randomElement(using: &random)?.body ?? "").utf8)

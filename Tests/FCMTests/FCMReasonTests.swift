@@ -84,7 +84,8 @@ struct ExpectedAnswer: CustomTestStringConvertible, Sendable {
 @Suite struct FCMReasonTests {
     private typealias Answer = FCMAnswer
 
-    @Test(arguments: ExpectedAnswer.all) func `each answer of Google's table comes to its outcome`(row: ExpectedAnswer) {
+    @Test(arguments: ExpectedAnswer.all) func `each answer of Google's table comes to its outcome`(row: ExpectedAnswer)
+    {
         let outcome = MadeResponse(row.status, row.body).decoded()
         #expect(outcome.kind == row.kind)
         #expect(outcome.scope == row.scope)
@@ -109,9 +110,12 @@ struct ExpectedAnswer: CustomTestStringConvertible, Sendable {
             (403, .misconfigured, .lane, 0, .none), (404, .misconfigured, .lane, 0, .none),
             (429, .throttled, .lane, 60, .none), (500, .retry, .target, 10, .none), (502, .retry, .target, 10, .none),
             (503, .retry, .target, 10, .none), (504, .retry, .target, 10, .none), (599, .retry, .target, 10, .none),
-            (100, .rejected, .target, 0, .none), (201, .rejected, .target, 0, .none), (204, .rejected, .target, 0, .none),
-            (301, .rejected, .target, 0, .none), (307, .rejected, .target, 0, .none), (400, .rejected, .target, 0, .none),
-            (405, .rejected, .target, 0, .none), (408, .rejected, .target, 0, .none), (410, .rejected, .target, 0, .none),
+            (100, .rejected, .target, 0, .none), (201, .rejected, .target, 0, .none),
+            (204, .rejected, .target, 0, .none),
+            (301, .rejected, .target, 0, .none), (307, .rejected, .target, 0, .none),
+            (400, .rejected, .target, 0, .none),
+            (405, .rejected, .target, 0, .none), (408, .rejected, .target, 0, .none),
+            (410, .rejected, .target, 0, .none),
             (413, .rejected, .target, 0, .none), (999, .rejected, .target, 0, .none),
         ] as [(Int, OutcomeKind, FaultScope, Int, LaneAdvice)])
     func `an answer without a known code is judged by its status class, whatever the body`(
@@ -162,7 +166,10 @@ struct ExpectedAnswer: CustomTestStringConvertible, Sendable {
     @Test(
         arguments: [
             // A violation of another field: a defect of the message, whatever else is said.
-            (Answer.badToken, [Answer.detail("INVALID_ARGUMENT"), Answer.badRequest("message.android.ttl")], "payload"),
+            (
+                Answer.badToken, [Answer.detail("INVALID_ARGUMENT"), Answer.badRequest("message.android.ttl")],
+                "payload"
+            ),
             ("m", [Answer.badRequest("message.token", "message.data")], "payload"),
             ("m", [Answer.badRequest("message.token_extra")], "payload"),
             // The token's own field, or FCM's words about it.
@@ -220,7 +227,9 @@ struct ExpectedAnswer: CustomTestStringConvertible, Sendable {
         #expect(outcome.providerIdentifier == (expected.isEmpty ? nil : .text(expected)))
     }
 
-    @Test(arguments: ["", "{}", "{\"name\":7}", "{\"name\":\"", "<html>", "[\"name\"]", "{\"name\":\"\"}", "{\"name\":null}"])
+    @Test(arguments: [
+        "", "{}", "{\"name\":7}", "{\"name\":\"", "<html>", "[\"name\"]", "{\"name\":\"\"}", "{\"name\":null}",
+    ])
     func `a 200 is accepted whatever its body`(body: String) {
         #expect(MadeResponse(200, body).decoded() == Outcome(.delivered, status: 200))
     }

@@ -26,7 +26,8 @@ import Testing
         #expect(Set(encoded.batch.requests.map(\.path.start)).count == 1)
     }
 
-    @Test func `notifications of one batch share headers and path, and a new access token does not leak into old ones`() {
+    @Test func `notifications of one batch share headers and path, and a new access token does not leak into old ones`()
+    {
         var encoder = FCMRequestEncoder(project: "p")
         encoder.setAuthorization("Bearer one")
         var first = MadePush.Encoded()
@@ -109,6 +110,7 @@ import Testing
         push.collapseKey = "thread-7"
         let body = push.encodedForFCM().body
         #expect(!body.contains("collapse") && body.contains("\"tag\":\"thread-7\""))
-        #expect(MadePush.raw(#"{"android":{"collapse_key":"k"}}"#).encodedForFCM().body.contains(#""collapse_key":"k""#))
+        #expect(
+            MadePush.raw(#"{"android":{"collapse_key":"k"}}"#).encodedForFCM().body.contains(#""collapse_key":"k""#))
     }
 }

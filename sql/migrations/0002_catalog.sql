@@ -295,9 +295,7 @@ BEGIN
         END IF;
         -- FCM refuses a whole message for one of these among the keys of its data
         IF entry.key ~ '^(from$|message_type$|google|gcm)' THEN
-            PERFORM postbell.refuse(
-                'kind.invalid',
-                'payload key "' || left(entry.key, 64) || '" is reserved by FCM (from, message_type, google*, gcm*)');
+            PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" is reserved by FCM');
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;

@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "6d817594ef4fd83100bfc7b2dd1a1ff96e077c9de6a3f9fb2b5a15ea094bdda6",
+        checksum: "b2d302f969e515a47540926c17ce59eede02dc3c1d301692f439a16eaa55473f",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -304,9 +304,7 @@ BEGIN
         END IF;
         -- FCM refuses a whole message for one of these among the keys of its data
         IF entry.key ~ '^(from$|message_type$|google|gcm)' THEN
-            PERFORM postbell.refuse(
-                'kind.invalid',
-                'payload key "' || left(entry.key, 64) || '" is reserved by FCM (from, message_type, google*, gcm*)');
+            PERFORM postbell.refuse('kind.invalid', 'payload key "' || left(entry.key, 64) || '" is reserved by FCM');
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
