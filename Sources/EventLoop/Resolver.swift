@@ -28,8 +28,11 @@ package enum Resolver {
     package static func addresses(
         of host: String, port: UInt16, on loop: EventLoop
     ) async throws -> [SocketAddress] {
-        try await loop.offload { try lookUp(host, port) }
+        try await loop.offload(to: pool) { try lookUp(host, port) }
     }
+
+    /// Of its own, for all loops together: a look-up may hang for half a minute, and signing must not wait for it.
+    private static let pool = ThreadPool(threads: 4)
 
     private static func lookUp(_ host: String, _ port: UInt16) throws -> [SocketAddress] {
         var hints = addrinfo()

@@ -72,6 +72,7 @@ struct LaneInspector: ProviderInspector {
         switch code {
         case .nameResolution: "see that this machine resolves the name (DNS)"
         case .connect, .connectTimeout: "let this machine reach the host and port (firewall, network policy)"
+        case .proxyAuthentication, .proxy: "see that POSTBELL_PROXY names the right proxy, user and password"
         case .caFile: "name a readable file of certificates in PEM form in POSTBELL_CA_FILE"
         case .unknownAuthority: "install the system's CA certificates, or name the CA in POSTBELL_CA_FILE"
         case .wrongHost, .certificate: "see that nothing between here and the provider answers in its place"

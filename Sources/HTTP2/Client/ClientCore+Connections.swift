@@ -141,12 +141,13 @@ extension ClientCore {
     func look(after connection: HTTP2Connection, at now: ContinuousClock.Instant) {
         if connection.state.isBeingMade {
             if now >= connection.connectDeadline {
-                let reason = "not open after \(configuration.connectTimeout)"
+                let reason = "not open after \(configuration.connectTimeout): \(connection.progress)"
                 connection.close(HTTP2ConnectionError(.connectTimeout, peer: connection.peer, reason: reason))
-            } else if let due = connection.addressDeadline, now >= due {
-                connection.tryNextAddress("no answer")
             }
             return
+        }
+        if let deadline = connection.drainDeadline, now >= deadline, let retirement = connection.retirement {
+            return connection.close(retirement)
         }
         if let sent = connection.pingSentAt {
             guard now - sent >= configuration.pingTimeout else { return }
@@ -174,12 +175,11 @@ extension ClientCore {
 
     /// When something has to be done for `connection`, if nothing happens.
     func nextLook(after connection: HTTP2Connection) -> ContinuousClock.Instant? {
-        if connection.state.isBeingMade {
-            return min(connection.addressDeadline ?? connection.connectDeadline, connection.connectDeadline)
-        }
-        if let sent = connection.pingSentAt { return sent + configuration.pingTimeout }
-        guard connection.state == .open else { return pingDue(connection) }
-        let due = min(pingDue(connection), connection.endOfLife)
+        if connection.state.isBeingMade { return connection.connectDeadline }
+        let sign = connection.pingSentAt.map { $0 + configuration.pingTimeout } ?? pingDue(connection)
+        if let deadline = connection.drainDeadline { return min(sign, deadline) }
+        guard connection.pingSentAt == nil else { return sign }
+        let due = min(sign, connection.endOfLife)
         return connection === connections.first ? due : min(due, idleDue(connection))
     }
 

@@ -60,8 +60,7 @@ final class ClientCore: EndOfTurnHandler {
     /// The TLS context, made on first use and again after it could not be made.
     func tlsContext() throws(HTTP2ConnectionError) -> TLSContext {
         if let context { return context }
-        let peer = "\(configuration.host):\(configuration.port)"
-        let made = try TLSContext(caFile: configuration.caFile, peer: peer)
+        let made = try TLSContext(caFile: configuration.caFile, peer: configuration.peer)
         context = made
         return made
     }

@@ -7,17 +7,25 @@ package import EventLoop
 package actor HTTP2Client {
     private let loop: EventLoop
     private let core: ClientCore
+    private let lookUp: AddressLookUp
+
+    /// Finds the addresses of a host for a port, without blocking the loop.
+    package typealias AddressLookUp =
+        @Sendable (_ host: String, _ port: UInt16, _ loop: EventLoop) async throws -> [SocketAddress]
 
     /// A client that connects when the first request is submitted.
     ///
     /// `answered` is called on the loop, at most once a turn, with everything that ended in it; the bytes are gone when
     /// it returns, unless it takes the batch. It may submit more from within. `stateChanged` is called on the loop too.
+    /// `lookUp` is asked for each connection: for the host, or for the proxy, which then looks up the host itself.
     package init(
         _ configuration: HTTP2ClientConfiguration, on loop: EventLoop,
+        lookUp: @escaping AddressLookUp = { try await Resolver.addresses(of: $0, port: $1, on: $2) },
         answered: @escaping @Sendable (inout HTTPResultBatch) -> Void,
         stateChanged: @escaping @Sendable (HTTP2ClientState) -> Void
     ) {
         self.loop = loop
+        self.lookUp = lookUp
         core = ClientCore(configuration, on: loop, answered: answered, stateChanged: stateChanged)
     }
 
@@ -69,8 +77,9 @@ package actor HTTP2Client {
 
     /// Asks the resolver, which works off the loop, and comes back to the loop with the answer.
     private var resolution: (Int) -> Void {
-        let host = core.configuration.host
-        let port = core.configuration.port
+        let proxy = core.configuration.proxy
+        let host = proxy?.host ?? core.configuration.host
+        let port = proxy?.port ?? core.configuration.port
         return { [loop] number in
             Task(executorPreference: loop) { await self.resolve(host, port, for: number) }
         }
@@ -78,10 +87,11 @@ package actor HTTP2Client {
 
     private func resolve(_ host: String, _ port: UInt16, for number: Int) async {
         do {
-            core.resolved(number, .success(try await Resolver.addresses(of: host, port: port, on: loop)))
+            core.resolved(number, .success(try await lookUp(host, port, loop)))
         } catch {
             let reason = (error as? ResolverError)?.reason ?? "\(error)"
-            let failure = HTTP2ConnectionError(.nameResolution, peer: "\(host):\(port)", reason: reason)
+            let failure = HTTP2ConnectionError(
+                .nameResolution, peer: core.configuration.peer, reason: "\(host): \(reason)")
             core.resolved(number, .failure(failure))
         }
     }

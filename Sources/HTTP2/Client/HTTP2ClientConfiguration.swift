@@ -1,11 +1,16 @@
+import EventLoop
+
 /// Where a client connects to, and every bound it keeps. Defaults are those of the configuration reference.
 package struct HTTP2ClientConfiguration: Sendable {
     /// Host name or numeric address; what the peer's certificate must be for.
     package var host: String
     /// TCP port.
     package var port: UInt16
-    /// Name resolution, TCP, TLS and the peer's first SETTINGS together.
+    /// Name resolution, TCP, the proxy's answer, TLS and the peer's first SETTINGS together.
     package var connectTimeout: Duration = .seconds(10)
+    /// How long an address may be tried before the next one of the host is tried beside it. RFC 8305 5 recommends this
+    /// value, and allows 100 ms to 2 s.
+    package var attemptDelay: Duration = .milliseconds(250)
     /// From submission to the whole answer. A request that still waits after three quarters of it is not sent any more,
     /// so that what does leave has a fair time to be answered.
     package var requestTimeout: Duration = .seconds(10)
@@ -60,10 +65,20 @@ package struct HTTP2ClientConfiguration: Sendable {
     }
 
     /// The value of `:authority`: the host, with the port unless it is the scheme's own.
-    var authority: String {
-        let name = host.contains(":") ? "[\(host)]" : host
-        return port == 443 ? name : "\(name):\(port)"
+    var authority: String { port == 443 ? name : "\(name):\(port)" }
+
+    /// What a proxy is asked for: always with the port (RFC 9112 3.2.3).
+    var tunnelTarget: String { "\(name):\(port)" }
+
+    /// Who is connected to, for messages, before an address is known.
+    var peer: String { proxy.map { "\(tunnelTarget) through the proxy \($0)" } ?? tunnelTarget }
+
+    /// The same once the address is known.
+    func peer(at address: SocketAddress) -> String {
+        proxy.map { "\(tunnelTarget) through the proxy \($0.host) (\(address))" } ?? "\(host) (\(address))"
     }
+
+    private var name: String { host.contains(":") ? "[\(host)]" : host }
 
     /// How long a request may wait for a stream.
     var queueTimeout: Duration { requestTimeout * 3 / 4 }
@@ -73,6 +88,7 @@ package struct HTTP2ClientConfiguration: Sendable {
         precondition(!host.isEmpty && port > 0, "a client needs a host and a port")
         precondition(connectionsMax >= 1 && concurrency >= 1 && streamsMax >= 1, "bounds start at 1")
         precondition(queueLimit >= 1 && triesMax >= 1, "bounds start at 1")
+        precondition(host.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "a host has no spaces and no line ends")
         precondition(capturedHeaders.count <= 4, "at most four response headers are kept")
         precondition(bodyLimit >= 0 && headerListLimit >= 1024, "bounds of a response are too small")
     }

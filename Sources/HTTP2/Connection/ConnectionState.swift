@@ -2,8 +2,10 @@
 enum ConnectionState: Equatable {
     /// The host's addresses are being looked up. Exits: `connecting`, `closed`.
     case resolving
-    /// TCP to one address after the other. Exits: `handshaking`, `closed`.
+    /// TCP to the addresses, of which one wins. Exits: `tunnelling`, `handshaking`, `closed`.
     case connecting
+    /// The proxy has been asked for a tunnel to the host. Exits: `handshaking`, `closed`.
+    case tunnelling
     /// TLS; nothing of a request leaves before the peer is verified and has agreed on `h2`. Exits: `settling`,
     /// `closed`.
     case handshaking
@@ -20,7 +22,7 @@ enum ConnectionState: Equatable {
     /// Whether the connection is still being made.
     var isBeingMade: Bool {
         switch self {
-        case .resolving, .connecting, .handshaking, .settling: true
+        case .resolving, .connecting, .tunnelling, .handshaking, .settling: true
         case .open, .draining, .closed: false
         }
     }

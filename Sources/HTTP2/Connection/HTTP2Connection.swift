@@ -14,8 +14,6 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
 
     /// When the phase of being made has to be over.
     let connectDeadline: ContinuousClock.Instant
-    /// When the address being tried has to answer.
-    private(set) var addressDeadline: ContinuousClock.Instant?
     /// When the connection opened; its age counts from here.
     private(set) var openedAt: ContinuousClock.Instant
     /// When it is replaced, however well it does.
@@ -39,10 +37,14 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     private var goAwaysTold = 0
     /// Why it is drained.
     private(set) var retirement: HTTP2ConnectionError?
+    /// When it is closed although streams are open: no request is that old, so nobody waits for them.
+    private(set) var drainDeadline: ContinuousClock.Instant?
 
     private unowned let client: ClientCore
-    private var addresses: ArraySlice<SocketAddress> = []
-    private var connecting: Int32?
+    private var race: AddressRace?
+    /// The connected socket, as long as TLS does not own it.
+    private var socket: Int32?
+    private var tunnel: ProxyTunnel?
     private var stream: TLSStream?
     private let output = OutputBuffer()
     private var interest: Interest = []
@@ -52,8 +54,8 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     init(number: Int, client: ClientCore, at now: ContinuousClock.Instant) {
         self.number = number
         self.client = client
-        session = HTTP2Session(client.configuration, captured: client.captured)
-        peer = "\(client.configuration.host):\(client.configuration.port)"
+        session = HTTP2Session(client.configuration, captured: client.captured, at: now)
+        peer = client.configuration.peer
         connectDeadline = now + client.configuration.connectTimeout
         openedAt = now
         endOfLife = now + client.configuration.connectionLifetime * Int.random(in: 90...100) / 100
@@ -69,56 +71,55 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         guard state == .resolving else { return }
         switch result {
         case .success(let addresses):
-            self.addresses = addresses[...]
             state = .connecting
-            tryNextAddress("no address")
+            let race = AddressRace(addresses, delay: client.configuration.attemptDelay, on: client.loop) {
+                [unowned self] winner in
+                raceEnded(winner)
+            }
+            self.race = race
+            race.start()
         case .failure(let error):
             close(error)
         }
     }
 
-    /// Gives the address in progress up, because `reason`, and tries the next one.
-    func tryNextAddress(_ reason: String) {
-        abandonAddress()
-        var reason = reason
-        let now = ContinuousClock.now
-        while let address = addresses.popFirst(), now < connectDeadline {
-            peer = "\(client.configuration.host) (\(address.description))"
-            do {
-                let descriptor = try TCPSocket.connecting(to: address, peer: peer)
-                connecting = descriptor
-                // A dead address must leave time for those behind it.
-                addressDeadline = now + (connectDeadline - now) / (addresses.count + 1)
-                client.arm(at: addressDeadline ?? connectDeadline)
-                watch(descriptor, .writable)
-                return
-            } catch {
-                reason = error.reason
-            }
+    private func raceEnded(_ winner: AddressRace.Winner?) {
+        let configuration = client.configuration
+        guard let winner else {
+            if let address = race?.onlyAddress { peer = configuration.peer(at: address) }
+            return close(HTTP2ConnectionError(.connect, peer: peer, reason: race?.report ?? "no address"))
         }
-        close(HTTP2ConnectionError(.connect, peer: peer, reason: reason))
+        race = nil
+        socket = winner.descriptor
+        peer = configuration.peer(at: winner.address)
+        guard let proxy = configuration.proxy else { return beginHandshake(winner.descriptor) }
+        state = .tunnelling
+        tunnel = ProxyTunnel(
+            proxy, target: configuration.tunnelTarget, descriptor: winner.descriptor, peer: peer)
+        digTunnel()
     }
 
-    private func abandonAddress() {
-        guard let descriptor = connecting else { return }
-        client.loop.unwatch(descriptor)
-        Glibc.close(descriptor)
-        connecting = nil
-        interest = []
+    private func digTunnel() {
+        guard let socket else { return }
+        switch tunnel?.step() {
+        case .blocked(let interest): watch(socket, interest)
+        case .open: beginHandshake(socket)
+        case .failed(let error): close(error)
+        case nil: break
+        }
     }
 
-    private func connected(_ descriptor: Int32) {
-        if let reason = TCPSocket.failure(of: descriptor) { return tryNextAddress(reason) }
-        connecting = nil
-        addressDeadline = nil
+    private func beginHandshake(_ descriptor: Int32) {
+        tunnel = nil
         state = .handshaking
         do {
             let context = try client.tlsContext()
+            client.loop.unwatch(descriptor)
+            interest = []
+            socket = nil
             stream = try TLSStream(context, descriptor: descriptor, host: client.configuration.host, peer: peer)
             handshake()
         } catch {
-            client.loop.unwatch(descriptor)
-            if stream == nil { Glibc.close(descriptor) }
             close(error)
         }
     }
@@ -141,19 +142,31 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         }
     }
 
+    /// What a connection that is not open yet waits for, for messages.
+    var progress: String {
+        switch state {
+        case .resolving: "the name is not resolved"
+        case .connecting: race?.report ?? ""
+        case .tunnelling: "the proxy has not answered"
+        case .handshaking: "TLS is not agreed on"
+        case .settling: "the peer has sent no SETTINGS"
+        case .open, .draining, .closed: ""
+        }
+    }
+
     // MARK: Ready
 
     func descriptorReady(_ ready: Interest) {
         switch state {
-        case .connecting:
-            if let connecting { connected(connecting) }
+        case .tunnelling:
+            digTunnel()
         case .handshaking:
             handshake()
         case .settling, .open, .draining:
             if ready.contains(.writable) { isBlocked = false }
             if ready.contains(.readable) { receive() }
             if state != .closed, ready.contains(.writable) { client.wantTurn() }
-        case .resolving, .closed:
+        case .resolving, .connecting, .closed:
             break
         }
     }
@@ -172,7 +185,7 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
             case .done(let count):
                 lastReadAt = now
                 if pingSentAt != nil { pingAnswered() }
-                session.receive(buffer, count: count)
+                session.receive(buffer, count: count, at: now)
                 guard session.failure == nil, stream.hasPending else { break reading }
                 left -= count
                 if left <= 0 {
@@ -322,6 +335,9 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         guard state == .open else { return }
         state = .draining
         retirement = error
+        let deadline = ContinuousClock.now + client.configuration.requestTimeout
+        drainDeadline = deadline
+        client.arm(at: deadline)
         client.draining(self, error)
         client.wantTurn()
     }
@@ -333,7 +349,13 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         guard state != .closed else { return }
         let wasOpen = !state.isBeingMade
         state = .closed
-        abandonAddress()
+        race?.cancel()
+        race = nil
+        if let socket {
+            client.loop.unwatch(socket)
+            Glibc.close(socket)
+            self.socket = nil
+        }
         if let stream {
             client.loop.unwatch(stream.descriptor)
             if wasOpen { sayGoodbye(stream) }

@@ -6,6 +6,10 @@ package struct HTTP2ConnectionError: Error, Equatable, Sendable, CustomStringCon
         case nameResolution = "name_resolution"
         /// TCP could not connect to any address.
         case connect
+        /// The proxy wants a user and password, or others than those it was shown.
+        case proxyAuthentication = "proxy_authentication"
+        /// The proxy opens no tunnel for another reason.
+        case proxy
         /// The connect timeout passed.
         case connectTimeout = "connect_timeout"
         /// The file of additional certificates cannot be used.

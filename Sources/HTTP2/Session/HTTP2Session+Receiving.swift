@@ -11,7 +11,9 @@ extension HTTP2Session {
         _ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>, _ valueCount: Int
     ) {
         headerListSize += nameCount + valueCount + 32
-        guard headerListSize <= headerListLimit else { return headerListExceeded() }
+        guard headerListSize <= headerListLimit else {
+            return breakOff("a header list of more than \(headerListLimit) bytes")
+        }
         guard let slot = current, !slot.pointee.hasHeaders else { return }
         if name[0] == UInt8(ascii: ":") {
             // nghttp2 has checked that it is one :status of three digits before all other headers.
@@ -27,9 +29,11 @@ extension HTTP2Session {
 
     private func digit(_ byte: UInt8) -> Int { Int(byte) - Int(UInt8(ascii: "0")) }
 
-    private func headerListExceeded() {
-        guard violation == nil else { return }
-        violation = "a header list of more than \(headerListLimit) bytes"
+    /// Ends the session in order, because the peer sends too much of something; nothing more is read.
+    func breakOff(_ reason: String) {
+        guard !isBrokenOff else { return }
+        isBrokenOff = true
+        violation = reason
         terminate(NGHTTP2_ENHANCE_YOUR_CALM)
     }
 

@@ -35,6 +35,8 @@ final class HTTP2Session {
     var failure: String?
     /// What the peer did wrong, or sent too much of, when that ends the session in order.
     var violation: String?
+    /// We have ended it because of `violation`: all that is left is to say so.
+    var isBrokenOff = false
 
     /// The request whose headers are being read.
     var current: RequestPointer?
@@ -48,13 +50,15 @@ final class HTTP2Session {
     let bodyLimit: Int
     let captured: CapturedHeaders
 
+    private var meter: FrameMeter
     private var pointer: OpaquePointer?
     private let fields: UnsafeMutablePointer<nghttp2_nv>
     private let authority: UnsafeMutableBufferPointer<UInt8>
     private static let ownFields = 4
     private static let fieldsMax = ownFields + SubmittedBatch.sharedHeadersMax + 4
 
-    init(_ configuration: HTTP2ClientConfiguration, captured: CapturedHeaders) {
+    init(_ configuration: HTTP2ClientConfiguration, captured: CapturedHeaders, at now: ContinuousClock.Instant) {
+        meter = FrameMeter(at: now)
         streamsMax = configuration.streamsMax
         headerListLimit = configuration.headerListLimit
         bodyLimit = configuration.bodyLimit
@@ -133,6 +137,7 @@ final class HTTP2Session {
         slot.pointee.streamID = id
         slot.pointee.bodyIsSent = isEmpty
         openStreams += 1
+        meter.requestSent()
         submitting = slot
         return true
     }
@@ -175,10 +180,13 @@ final class HTTP2Session {
     }
 
     /// Takes bytes from the peer.
-    func receive(_ bytes: UnsafePointer<UInt8>, count: Int) {
+    func receive(_ bytes: UnsafePointer<UInt8>, count: Int, at now: ContinuousClock.Instant) {
         if !hasSettings, count >= 5, memcmp(bytes, "HTTP/", 5) == 0 {
             // nghttp2 only sees a frame that is too large.
             violation = "the peer agreed on h2 and speaks HTTP/1.1"
+        }
+        guard meter.take(bytes, count: count, at: now) else {
+            return breakOff("a flood of frames")
         }
         let result = nghttp2_session_mem_recv(pointer, bytes, count)
         if result < 0 { failure = SessionCallbacks.describe(Int32(result)) }

@@ -40,18 +40,19 @@ actor ClientHarness {
 
     /// Runs `body` with a client of a server at `port` and closes it afterwards.
     static func run(
-        port: UInt16, _ change: (inout HTTP2ClientConfiguration) -> Void = { _ in },
+        port: UInt16, _ change: (inout HTTP2ClientConfiguration) throws -> Void = { _ in },
+        lookUp: @escaping HTTP2Client.AddressLookUp = { try await Resolver.addresses(of: $0, port: $1, on: $2) },
         _ body: @Sendable (ClientHarness) async throws -> Void
     ) async throws {
         await Turnstile.shared.enter()
         defer { Turnstile.shared.leave() }
-        let loop = EventLoop.startThread(name: "http2-test")
         var configuration = HTTP2ClientConfiguration(host: "127.0.0.1", port: port)
         configuration.caFile = TestCertificates.shared.caFile
         configuration.capturedHeaders = ["apns-id", "apns-unique-id"]
-        change(&configuration)
+        try change(&configuration)
+        let loop = EventLoop.startThread(name: "http2-test")
         let harness = ClientHarness(on: loop)
-        await harness.begin(configuration)
+        await harness.begin(configuration, lookUp)
         do {
             try await body(harness)
         } catch {
@@ -63,8 +64,8 @@ actor ClientHarness {
         loop.stop()
     }
 
-    private func begin(_ configuration: HTTP2ClientConfiguration) {
-        client = HTTP2Client(configuration, on: loop) { [weak self] results in
+    private func begin(_ configuration: HTTP2ClientConfiguration, _ lookUp: @escaping HTTP2Client.AddressLookUp) {
+        client = HTTP2Client(configuration, on: loop, lookUp: lookUp) { [weak self] results in
             self?.assumeIsolated { $0.take(results) }
         } stateChanged: { [weak self] state in
             self?.assumeIsolated {
@@ -146,6 +147,11 @@ actor ClientHarness {
 
     /// Its code.
     var downCode: HTTP2ConnectionError.Code? { downError?.code }
+
+    /// Why there was no connection, each time, as people read it.
+    var downReasons: [String] {
+        states.compactMap { if case .down(let error, _) = $0 { error.description } else { nil } }
+    }
 
     /// How long the client said it would wait, each time, at most.
     private(set) var downWaits: [Duration] = []
