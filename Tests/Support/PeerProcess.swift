@@ -32,6 +32,7 @@ package final class PeerProcess {
     }
 
     private let process = Process()
+    private let input = Pipe()
     private let lines = Lines()
 
     /// Starts `program`, which ends by itself when nothing happens for long.
@@ -39,9 +40,15 @@ package final class PeerProcess {
         let output = Pipe()
         process.executableURL = URL(filePath: program)
         process.arguments = arguments
+        process.standardInput = input
         process.standardOutput = output
         try process.run()
         Thread.detachNewThread { [lines] in lines.read(output.fileHandleForReading) }
+    }
+
+    /// Ends its standard input, for a program that waits for that.
+    package func endInput() throws {
+        try input.fileHandleForWriting.close()
     }
 
     /// The next line; throws after the last one.
