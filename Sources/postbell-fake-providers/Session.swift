@@ -3,41 +3,22 @@ import FakeProviders
 import Glibc
 import Synchronization
 
-/// The service from its start to its end.
+/// The services from their start to their end.
 actor Session {
     private let arguments: Arguments
     private let loop: EventLoop
-    private let service: FakeAPNS
+    private let services: Services
+    private let scenario: Scenario?
     private var signals: [SignalSource] = []
     private let exitStatus = Atomic<Int32>(0)
 
-    /// Makes certificates and keys as the command line wants them. Throws `FakeServerError`.
+    /// Makes certificates, keys and accounts, and reads the scenario. Throws `FakeServerError` and `ScenarioError`.
     init(_ arguments: Arguments, on loop: EventLoop) throws {
         self.arguments = arguments
         self.loop = loop
-        let identity = try ServerIdentity.generated()
-        var configuration = FakeAPNSConfiguration(identity: identity)
-        if let directory = arguments.certificates {
-            try IdentityFiles.write(identity, to: directory)
-            let made = directory + "/apns.p8"
-            if arguments.makesKey { try IdentityFiles.makeProviderKey(at: made) }
-            if let path = arguments.makesKey ? made : arguments.keyFile {
-                let key = try IdentityFiles.providerKey(
-                    at: path, keyID: arguments.keyID, teamID: arguments.teamID)
-                configuration.keys = [key]
-            }
-        }
-        configuration.host = arguments.host
-        configuration.port = arguments.port
-        configuration.topics = arguments.topics
-        configuration.streams = arguments.streams
-        configuration.streamsBeforeToken = arguments.streamsBeforeToken
-        configuration.isSandbox = arguments.isSandbox
-        configuration.throttlesAfterRejection = arguments.throttles
-        configuration.slowness = arguments.slowness
-        configuration.log = arguments.log
-        configuration.keptRequests = 0
-        service = try FakeAPNS(configuration, on: loop)
+        // First, so that a slip in it costs nothing.
+        scenario = try arguments.scenario.map { try Scenario.read($0).faster(by: arguments.speed) }
+        services = try Services(arguments, on: loop)
     }
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -47,14 +28,18 @@ actor Session {
     /// The process's exit status, once the loop has ended.
     nonisolated var status: Int32 { exitStatus.load(ordering: .acquiring) }
 
-    /// Starts the service and arranges its end.
+    /// Starts the services and arranges their end.
     func begin() async {
         do {
-            let port = try await service.start()
+            let ports = try await services.start()
+            if let scenario { await services.play(scenario) }
             if let file = arguments.portFile {
-                try IdentityFiles.replace(file, with: Array("\(port)\n".utf8), mode: 0o644)
+                for (name, port) in ports {
+                    let suffix = name == "port" ? "" : "." + name.dropLast("_port".count)
+                    try IdentityFiles.replace(file + suffix, with: Array("\(port)\n".utf8), mode: 0o644)
+                }
             }
-            announce(port)
+            announce(ports)
         } catch {
             Program.complain("\(error)")
             exitStatus.store(1, ordering: .releasing)
@@ -63,6 +48,7 @@ actor Session {
         for number in [SIGTERM, SIGINT] {
             signals.append(SignalSource(number, on: loop) { [weak self] _ in self?.endSoon() })
         }
+        signals.append(SignalSource(SIGHUP, on: loop) { [weak self] _ in self?.reloadSoon() })
         if let limit = arguments.exitAfter {
             loop.arm(at: .now + limit) { [weak self] in self?.endSoon() }
         }
@@ -72,20 +58,29 @@ actor Session {
         Task(executorPreference: loop) { await self.end() }
     }
 
+    private nonisolated func reloadSoon() {
+        Task(executorPreference: loop) { await self.reload() }
+    }
+
+    /// Reads the scenario again; one that is wrong leaves the old one going on.
+    private func reload() async {
+        guard let path = arguments.scenario else { return }
+        do {
+            await services.play(try Scenario.read(path).faster(by: arguments.speed))
+            Program.say("{\"event\":\"scenario\"}")
+        } catch {
+            Program.complain("\(error); the scenario before goes on")
+        }
+    }
+
     private func end() async {
-        let found = await service.statistics
-        await service.stop()
-        Program.say(
-            """
-            {"event":"stopped","connections":\(found.connections),"requests":\(found.requests),\
-            "accepted":\(found.accepted),"rejected":\(found.rejected),"unanswered":\(found.unanswered),\
-            "provider_tokens":\(found.providerTokens),"protocol_errors":\(found.protocolErrors)}
-            """)
+        Program.say("{\"event\":\"stopped\",\(await services.stop())}")
         loop.stop()
     }
 
-    private func announce(_ port: UInt16) {
-        let host = arguments.host.contains(":") ? "[\(arguments.host)]" : arguments.host
-        Program.say("{\"event\":\"listening\",\"address\":\"\(host):\(port)\",\"port\":\(port)}")
+    private func announce(_ ports: [(name: String, port: UInt16)]) {
+        let host = arguments.apns.host.contains(":") ? "[\(arguments.apns.host)]" : arguments.apns.host
+        let listed = ports.map { "\"\($0.name)\":\($0.port)" }.joined(separator: ",")
+        Program.say("{\"event\":\"listening\",\"address\":\"\(host):\(ports.first?.port ?? 0)\",\(listed)}")
     }
 }

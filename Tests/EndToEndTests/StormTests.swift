@@ -33,8 +33,8 @@ import Testing
         }
     }
 
-    private static var storm: FakeAPNSRates {
-        var rates = FakeAPNSRates()
+    private static var storm: MisbehaviourRates {
+        var rates = MisbehaviourRates()
         rates.seed = 4
         rates.goAwayAfter = 50...500
         rates.limitChangesAfter = 50...500

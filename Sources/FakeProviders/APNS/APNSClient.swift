@@ -4,7 +4,7 @@ final class APNSClient {
     /// The limit of streams that was announced last.
     var streamLimit: UInt32
     /// When the connection goes away and when its limit changes.
-    var fate: APNSChance.Fate
+    var fate: ConnectionChance.Fate
     /// The newest stream whose request has arrived.
     var newestStream: Int32 = 0
     /// The last stream that a GOAWAY has left to be looked at.
@@ -17,7 +17,7 @@ final class APNSClient {
     private var tokenSince: Int64 = 0
     private var isWedged = false
 
-    init(_ connection: ServerConnection, streamLimit: UInt32, fate: APNSChance.Fate) {
+    init(_ connection: ServerConnection, streamLimit: UInt32, fate: ConnectionChance.Fate) {
         self.connection = connection
         self.streamLimit = streamLimit
         self.fate = fate

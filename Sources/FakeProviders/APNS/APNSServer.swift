@@ -20,7 +20,9 @@ final class APNSServer: RequestHandler {
     private var identifiers = IdentifierSource()
     private var date = DateHeader()
     private var clients: [Int: APNSClient] = [:]
-    private var chance: APNSChance
+    private var chance: ConnectionChance
+    private var streams: UInt32
+    private lazy var scenario = ScenarioPlay(Scenario(), for: .apns, on: host.loop)
     private lazy var unanswered = UnansweredRequests(delay: configuration.delay, on: host.loop) { [unowned self] in
         serve($0, on: $1)
     }
@@ -36,7 +38,8 @@ final class APNSServer: RequestHandler {
         }
         misbehaviour = APNSMisbehaviour(slowness: configuration.slowness)
         check = try ProviderTokenCheck(keys: configuration.keys)
-        chance = APNSChance(configuration.rates)
+        streams = configuration.streams
+        chance = ConnectionChance(configuration.rates)
         verdict = configuration.verdict
         log = try RequestLog(configuration.log)
     }
@@ -48,6 +51,7 @@ final class APNSServer: RequestHandler {
 
     /// Ends everything at once.
     func stop() {
+        scenario.end()
         host.stop()
         log?.flush()
     }
@@ -65,6 +69,31 @@ final class APNSServer: RequestHandler {
     /// Announces a new stream limit on all connections.
     func setStreamLimit(_ limit: UInt32) {
         for client in clients.values { change(client, to: limit) }
+    }
+
+    /// Plays `new` from now on, instead of what was played before.
+    func play(_ new: Scenario) {
+        scenario.end()
+        host.isFrozen = false
+        clock.offset = 0
+        setAdmittedStreams(configuration.streams)
+        scenario = ScenarioPlay(new, for: .apns, on: host.loop)
+        unanswered.delay = scenario.settings.delay ?? configuration.delay
+        chance = ConnectionChance(scenario.settings.rates ?? configuration.rates)
+        for client in clients.values { client.fate = chance.fate() }
+        scenario.begin { [unowned self] kind, begins in
+            switch kind {
+            case .blackHole: host.isFrozen = begins
+            case .clock(let offset): clock.offset = begins ? offset : 0
+            case .streams(let limit): setAdmittedStreams(begins ? limit : configuration.streams)
+            }
+        }
+    }
+
+    /// Sets the limit of connections that have presented a valid token.
+    private func setAdmittedStreams(_ limit: UInt32) {
+        streams = limit
+        for client in clients.values where client.isAdmitted { change(client, to: limit) }
     }
 
     /// Looks at no request from now on until this is taken back.
@@ -144,13 +173,25 @@ final class APNSServer: RequestHandler {
         finding = check.examine(stream.headerBytes[authorization], now: now)
         let wasAdmitted = client.isAdmitted
         if let answer = client.fault(of: finding, at: now, configuration) { return answer }
-        if !wasAdmitted { change(client, to: configuration.streams) }
+        if !wasAdmitted { change(client, to: streams) }
         let rules = finding.keyID.flatMap { rulesOfKeys[$0] } ?? rules
         if let answer = rules.faultOfRequest(stream, fields, now: now) { return answer }
         if let verdict { return verdict.answer }
-        if let answer = strike(stream, client) { return answer }
+        if let answer = scripted(stream, fields, finding) ?? strike(stream, client) { return answer }
         guard let token = fields.deviceToken(in: stream) else { return .accepted }
         return misbehaviour.answer(to: stream.headerBytes[token]) ?? .accepted
+    }
+
+    private func scripted(
+        _ stream: ServerStream, _ fields: APNSRequestFields, _ finding: ProviderTokenCheck.Finding
+    ) -> APNSAnswer? {
+        let rule = scenario.rule(
+            for: ScenarioPlay.Request(
+                token: fields.deviceToken(in: stream).map { stream.text($0) } ?? "",
+                topic: fields.topic.map { stream.text($0) } ?? "",
+                credentials: [finding.keyID ?? "", finding.teamID ?? ""]))
+        guard let rule, case .apns(let answer) = rule.action else { return nil }
+        return answer
     }
 
     /// What the rates bring upon a request and its connection.
@@ -169,9 +210,10 @@ final class APNSServer: RequestHandler {
 
     private func throttle(_ client: APNSClient, after answer: APNSAnswer) {
         if let limit = chance.newLimit(&client.fate) { change(client, to: limit) }
-        guard configuration.throttlesAfterRejection, client.isAdmitted else { return }
+        let throttles = configuration.throttlesAfterRejection || scenario.settings.throttles
+        guard throttles, client.isAdmitted else { return }
         switch answer {
-        case .accepted: change(client, to: configuration.streams)
+        case .accepted: change(client, to: streams)
         case .rejected: change(client, to: 1)
         default: break
         }

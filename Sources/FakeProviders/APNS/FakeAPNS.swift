@@ -56,6 +56,11 @@ package actor FakeAPNS {
         return server.seen
     }
 
+    /// Plays the part of APNs in `scenario` from now on, instead of what was played before.
+    package func play(_ scenario: Scenario) {
+        server.play(scenario)
+    }
+
     /// Sets the service's clock `seconds` ahead of the system's; negative sets it back.
     package func setClock(ahead seconds: Int64) {
         server.clock.offset = seconds

@@ -64,7 +64,7 @@ package struct FakeAPNSConfiguration: Sendable {
     /// Time between the arrival of a request and the look at it; streams stay open meanwhile.
     package var delay = Duration.zero
     /// Misbehaviour by rate.
-    package var rates = FakeAPNSRates()
+    package var rates = MisbehaviourRates()
     /// What every request with right headers is answered with; nil for what its token asks for.
     package var verdict: FakeAPNSVerdict?
     /// Whether it is counted how often each `apns-id` was accepted, for `FakeAPNS.accepts`.

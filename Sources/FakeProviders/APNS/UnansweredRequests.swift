@@ -10,7 +10,8 @@ final class UnansweredRequests {
         let due: ContinuousClock.Instant
     }
 
-    private let delay: Duration
+    /// Time between the arrival of a request and the look at it.
+    var delay: Duration
     private let loop: EventLoop
     private let serve: (ServerStream, ServerConnection) -> Void
     private var entries: [Entry] = []

@@ -42,12 +42,12 @@ package enum IdentityFiles {
         guard rename(draft, path) == 0 else { throw .file(path: path, errno: errno) }
     }
 
-    /// The text in `path`, as far as a key file may be long.
-    static func read(_ path: String) throws(FakeServerError) -> String {
+    /// The text in `path`, its first `limit` bytes: as much as a key file may have.
+    static func read(_ path: String, limit: Int = KeyFile.sizeLimit) throws(FakeServerError) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
         defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: KeyFile.sizeLimit)
+        var bytes = [UInt8](repeating: 0, count: limit)
         let count = Glibc.read(descriptor, &bytes, bytes.count)
         guard count > 0 else { throw .file(path: path, errno: count < 0 ? errno : ENODATA) }
         return String(decoding: bytes.prefix(count), as: UTF8.self)

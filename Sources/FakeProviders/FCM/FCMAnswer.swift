@@ -2,8 +2,8 @@
 package enum FCMAnswer: Equatable, Sendable {
     /// 200 with the message's name.
     case accepted
-    /// 200 after `FakeFCMConfiguration.slowness`.
-    case slow
+    /// 200 after this time.
+    case slow(Duration)
     /// 200, after a GOAWAY that covers this stream.
     case acceptedThenGoneAway
     /// An error in Google's JSON.

@@ -14,7 +14,7 @@ package struct FCMFault: Equatable, Sendable {
     /// Further details, each a JSON object.
     let details: [String]
     /// The header `retry-after`.
-    package let retryAfter: RetryAfter?
+    package var retryAfter: RetryAfter?
 
     /// An answer of any shape.
     package init(

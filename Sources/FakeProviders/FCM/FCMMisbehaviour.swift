@@ -5,15 +5,21 @@
 /// `fa-unregistered…` an UNREGISTERED each time.
 struct FCMMisbehaviour {
     private var tries: [String: Int] = [:]
+    private let slowness: Duration
 
     /// Tokens whose tries are remembered; beyond that the memory begins anew.
     private static let rememberedTokens = 100_000
     /// `retry-after` of the named quota answers, in seconds; Google's advice for an answer without one is a minute.
     static let retryAfterSeconds: Int64 = 2
 
+    /// Slow answers come after `slowness`.
+    init(slowness: Duration) {
+        self.slowness = slowness
+    }
+
     /// The answer that `token` asks for; nil when it asks for none, or its tries are used up.
     mutating func answer(to token: String, project: String) -> FCMAnswer? {
-        guard let (answer, limit) = Self.wish(of: token, project: project) else { return nil }
+        guard let (answer, limit) = wish(of: token, project: project) else { return nil }
         guard limit > 0 else { return answer }
         if tries.count >= Self.rememberedTokens { tries.removeAll() }
         let spent = tries[token, default: 0]
@@ -23,20 +29,20 @@ struct FCMMisbehaviour {
     }
 
     /// The answer and how often it is given; 0 is for ever.
-    static func wish(of token: String, project: String) -> (answer: FCMAnswer, limit: Int)? {
+    private func wish(of token: String, project: String) -> (answer: FCMAnswer, limit: Int)? {
         guard token.hasPrefix("fa") else { return nil }
         let rest = token.dropFirst(2)
         if rest.first == "-" {
             // The longest name wins: one may begin another.
-            let found = names(project).filter { rest.dropFirst().hasPrefix($0.name) }
+            let found = Self.names(project, slowness: slowness).filter { rest.dropFirst().hasPrefix($0.name) }
                 .max { $0.name.count < $1.name.count }
             guard let found else { return nil }
             let behind = rest.dropFirst(1 + found.name.count)
             let digit = behind.first == "-" ? behind.dropFirst().first : nil
-            return (found.answer, tries(digit))
+            return (found.answer, Self.tries(digit))
         }
         guard rest.count >= 3, let code = Int(rest.prefix(3)), let answer = numbered(code) else { return nil }
-        return (answer, tries(rest.dropFirst(3).first))
+        return (answer, Self.tries(rest.dropFirst(3).first))
     }
 
     private static func tries(_ digit: Character?) -> Int {
@@ -45,12 +51,12 @@ struct FCMMisbehaviour {
     }
 
     /// What each code stands for; the table of docs/fake-providers.md.
-    private static func numbered(_ code: Int) -> FCMAnswer? {
+    private func numbered(_ code: Int) -> FCMAnswer? {
         switch code {
         case 0: .unanswered(.silence)
         case 1: .unanswered(.reset)
         case 2: .unanswered(.closed)
-        case 3: .slow
+        case 3: .slow(slowness)
         case 4: .unanswered(.goneAway)
         case 5: .acceptedThenGoneAway
         case 6: .unanswered(.refusedTwice)
@@ -69,12 +75,20 @@ struct FCMMisbehaviour {
         }
     }
 
+    /// The answer of that name, with `retryAfter` where one is given.
+    static func named(_ name: String, project: String, retryAfter: RetryAfter?) -> FCMAnswer? {
+        guard let answer = names(project, slowness: .zero).first(where: { $0.name == name })?.answer else { return nil }
+        guard let retryAfter, case .fault(var fault) = answer else { return answer }
+        fault.retryAfter = retryAfter
+        return .fault(fault)
+    }
+
     /// What each name stands for; the table of docs/fake-providers.md.
-    static func names(_ project: String) -> [(name: String, answer: FCMAnswer)] {
+    static func names(_ project: String, slowness: Duration) -> [(name: String, answer: FCMAnswer)] {
         let seconds = RetryAfter.seconds(retryAfterSeconds)
         let date = RetryAfter.date(secondsAhead: retryAfterSeconds)
         return [
-            ("ok", .accepted), ("slow", .slow),
+            ("ok", .accepted), ("slow", .slow(slowness)),
             ("unregistered", .fault(.unregistered)),
             ("sender-mismatch", .fault(.senderIDMismatch)),
             ("third-party-auth", .fault(.thirdPartyAuthError)),

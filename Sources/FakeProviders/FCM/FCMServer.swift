@@ -12,8 +12,12 @@ final class FCMServer: RequestHandler {
     let host: ServiceHost
     private let log: RequestLog?
     private let rules: FCMRequestRules
-    private var misbehaviour = FCMMisbehaviour()
+    private var misbehaviour: FCMMisbehaviour
     private var identifiers = IdentifierSource()
+    private var clients: [Int: FCMClient] = [:]
+    private var chance: ConnectionChance
+    private var streams: UInt32
+    private lazy var scenario = ScenarioPlay(Scenario(), for: .fcm, on: host.loop)
 
     /// Debug data of a GOAWAY that Google's front end sends to an idle or old connection.
     private static let farewell = Array("session_timed_out".utf8)
@@ -25,6 +29,9 @@ final class FCMServer: RequestHandler {
         host = try ServiceHost(
             configuration.identity,
             settings: ServerSettings(concurrentStreams: configuration.streams, headerListSize: 65_536), on: loop)
+        misbehaviour = FCMMisbehaviour(slowness: configuration.slowness)
+        chance = ConnectionChance(configuration.rates)
+        streams = configuration.streams
         rules = FCMRequestRules(isStrict: configuration.isStrict)
         log = try RequestLog(configuration.log)
     }
@@ -34,14 +41,37 @@ final class FCMServer: RequestHandler {
     }
 
     func stop() {
+        scenario.end()
         host.stop()
         log?.flush()
     }
 
+    /// Sends GOAWAY with `lastStream` and `debugData` on all connections.
     func goAway(lastStream: Int32, debugData: [UInt8]) {
-        for connection in host.connections.values {
-            connection.goAway(
-                lastStream: lastStream, code: UInt32(NGHTTP2_NO_ERROR.rawValue), debugData: debugData)
+        for client in clients.values { goAway(client, lastStream: lastStream, debugData) }
+    }
+
+    /// Announces a new stream limit on all connections; one stream more ends a connection.
+    func setStreamLimit(_ limit: UInt32) {
+        streams = limit
+        for client in clients.values { change(client, to: limit) }
+    }
+
+    /// Plays `new` from now on, instead of what was played before.
+    func play(_ new: Scenario) {
+        scenario.end()
+        host.isFrozen = false
+        clock.offset = 0
+        setStreamLimit(configuration.streams)
+        scenario = ScenarioPlay(new, for: .fcm, on: host.loop)
+        chance = ConnectionChance(scenario.settings.rates ?? configuration.rates)
+        for client in clients.values { client.fate = chance.fate() }
+        scenario.begin { [unowned self] kind, begins in
+            switch kind {
+            case .blackHole: host.isFrozen = begins
+            case .clock(let offset): clock.offset = begins ? offset : 0
+            case .streams(let limit): setStreamLimit(begins ? limit : configuration.streams)
+            }
         }
     }
 
@@ -49,14 +79,20 @@ final class FCMServer: RequestHandler {
 
     func connectionOpened(_ connection: ServerConnection) {
         statistics.connections += 1
-        statistics.openConnections = host.connections.count
+        let client = FCMClient(connection, streamLimit: configuration.streams, fate: chance.fate())
+        clients[connection.number] = client
+        statistics.openConnections = clients.count
+        change(client, to: streams)
     }
 
     func requestArrived(_ stream: ServerStream, on connection: ServerConnection) {
         statistics.requests += 1
+        // What is behind a GOAWAY counts as never looked at, though it may have come before that was sent.
+        guard let client = clients[connection.number], stream.number <= client.lastStream else { return }
+        client.newestStream = stream.number
         let request = FCMRequest(stream)
         var grant: FakeAccessTokens.Grant?
-        let answer = judge(request, stream, &grant)
+        let answer = judge(request, stream, client, &grant)
         let record = RequestRecord(
             service: "fcm", connection: connection.number, stream: stream, method: request.method, path: request.path,
             keyID: grant?.keyID, issuedAt: grant?.issuedAt, status: answer.status, note: answer.note,
@@ -66,7 +102,8 @@ final class FCMServer: RequestHandler {
             log.line { record.append(to: &$0, microseconds: now) }
         }
         if seen.count < configuration.keptRequests { seen.append(record.seen(token: request.target ?? "")) }
-        carryOut(answer, stream, request, connection)
+        carryOut(answer, stream, request, client)
+        if let limit = chance.newLimit(&client.fate) { change(client, to: limit) }
         host.wakeWaiters(seen: statistics.requests)
     }
 
@@ -76,7 +113,7 @@ final class FCMServer: RequestHandler {
 
     func clientBrokeProtocol(on connection: ServerConnection) {
         statistics.protocolErrors += 1
-        guard connection.openStreams >= Int(configuration.streams) else { return }
+        guard let client = clients[connection.number], connection.openStreams >= Int(client.streamLimit) else { return }
         connection.goAway(
             lastStream: connection.lastStream, code: UInt32(NGHTTP2_PROTOCOL_ERROR.rawValue),
             debugData: Self.tooManyStreams)
@@ -84,11 +121,12 @@ final class FCMServer: RequestHandler {
 
     func connectionClosed(_ connection: ServerConnection) {
         host.forget(connection)
-        statistics.openConnections = host.connections.count
+        clients[connection.number] = nil
+        statistics.openConnections = clients.count
     }
 
     private func judge(
-        _ request: FCMRequest, _ stream: ServerStream, _ grant: inout FakeAccessTokens.Grant?
+        _ request: FCMRequest, _ stream: ServerStream, _ client: FCMClient, _ grant: inout FakeAccessTokens.Grant?
     ) -> FCMAnswer {
         guard let project = request.project, request.isPost else { return .page(status: 404) }
         guard let bearer = request.bearer else { return .fault(.noCredential) }
@@ -103,9 +141,50 @@ final class FCMServer: RequestHandler {
             return .fault(.notFound)
         }
         if let fault = rules.fault(of: request, in: stream) { return .fault(fault) }
-        if let answer = takeWish() { return answer }
+        if let answer = takeWish() ?? scripted(request, project, grant) ?? strike(stream, client) { return answer }
         guard let token = request.target else { return .accepted }
         return misbehaviour.answer(to: token, project: project) ?? .accepted
+    }
+
+    private func scripted(
+        _ request: FCMRequest, _ project: String, _ grant: FakeAccessTokens.Grant?
+    ) -> FCMAnswer? {
+        let rule = scenario.rule(
+            for: ScenarioPlay.Request(
+                token: request.target ?? "", credentials: [project, grant?.account.clientEmail ?? ""]))
+        switch rule?.action {
+        case .fcm(let answer): return answer
+        case .fcmNamed(let name):
+            return FCMMisbehaviour.named(name, project: project, retryAfter: rule?.retryAfter)
+        default: return nil
+        }
+    }
+
+    /// What the rates bring upon a request and its connection.
+    private func strike(_ stream: ServerStream, _ client: FCMClient) -> FCMAnswer? {
+        switch chance.event(&client.fate) {
+        case .nothing: return nil
+        case .refused: return .unanswered(.refused)
+        case .departure(let departure):
+            if departure.isAnnounced { goAway(client, lastStream: .max, Self.farewell) }
+            // Not beyond what has arrived: nghttp2 looks at no new stream after it, and the client would wait for it.
+            let last = min(stream.number + 2 * departure.streamsBeyond, client.newestStream)
+            goAway(client, lastStream: max(0, last), Self.farewell)
+            return departure.streamsBeyond < 0 ? .unanswered(.goneAway) : nil
+        }
+    }
+
+    private func change(_ client: FCMClient, to limit: UInt32) {
+        guard client.streamLimit != limit else { return }
+        client.streamLimit = limit
+        client.connection.setStreamLimit(limit)
+    }
+
+    private func goAway(_ client: FCMClient, lastStream: Int32, _ debugData: [UInt8]) {
+        statistics.goAways += 1
+        client.lastStream = min(client.lastStream, lastStream)
+        client.connection.goAway(
+            lastStream: lastStream, code: UInt32(NGHTTP2_NO_ERROR.rawValue), debugData: debugData)
     }
 
     private func takeWish() -> FCMAnswer? {
@@ -117,19 +196,19 @@ final class FCMServer: RequestHandler {
     // MARK: Answers
 
     private func carryOut(
-        _ answer: FCMAnswer, _ stream: ServerStream, _ request: FCMRequest, _ connection: ServerConnection
+        _ answer: FCMAnswer, _ stream: ServerStream, _ request: FCMRequest, _ client: FCMClient
     ) {
+        let connection = client.connection
         switch answer {
         case .accepted: accept(stream, request, connection)
-        case .slow:
+        case .slow(let delay):
             let number = stream.number
-            host.loop.arm(at: .now + configuration.slowness) { [weak self, weak connection] in
+            host.loop.arm(at: .now + delay) { [weak self, weak connection] in
                 guard let self, let connection, connection.isOpen(stream, number: number) else { return }
                 self.accept(stream, request, connection)
             }
         case .acceptedThenGoneAway:
-            connection.goAway(
-                lastStream: stream.number, code: UInt32(NGHTTP2_NO_ERROR.rawValue), debugData: Self.farewell)
+            goAway(client, lastStream: stream.number, Self.farewell)
             accept(stream, request, connection)
         case .fault(let fault): reject(stream, fault, connection)
         case .page(let status):
@@ -140,6 +219,12 @@ final class FCMServer: RequestHandler {
             statistics.rejected += 1
             GoogleAnswer.begin(stream, status: status, type: nil, clock)
             connection.answer(stream)
+        case .unanswered(.goneAway):
+            statistics.unanswered += 1
+            // The rates have sent one already.
+            if client.lastStream >= stream.number {
+                goAway(client, lastStream: max(0, stream.number - 2), Self.farewell)
+            }
         case .unanswered(let fault):
             statistics.unanswered += 1
             connection.leaveUnanswered(stream, fault, debugData: Self.farewell)

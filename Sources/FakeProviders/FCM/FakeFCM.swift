@@ -61,6 +61,11 @@ package actor FakeFCM {
         server.wish = nil
     }
 
+    /// Plays FCM's part of `scenario` from now on, instead of what was played before.
+    package func play(_ scenario: Scenario) {
+        server.play(scenario)
+    }
+
     /// Sets the service's clock `seconds` ahead of the system's; negative sets it back.
     package func setClock(ahead seconds: Int64) {
         server.clock.offset = seconds
@@ -78,6 +83,6 @@ package actor FakeFCM {
 
     /// Announces a new limit of concurrent streams on all connections.
     package func setStreamLimit(_ limit: UInt32) {
-        for connection in server.host.connections.values { connection.setStreamLimit(limit) }
+        server.setStreamLimit(limit)
     }
 }

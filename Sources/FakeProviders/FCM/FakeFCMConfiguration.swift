@@ -14,6 +14,8 @@ package struct FakeFCMConfiguration: Sendable {
     package var isStrict = true
     /// Streams that a client may have open; one more ends the connection.
     package var streams: UInt32 = 100
+    /// Misbehaviour by rate.
+    package var rates = MisbehaviourRates()
     /// Wait before the answer to a token with the prefix `fa003` or `fa-slow`.
     package var slowness = Duration.milliseconds(500)
     /// Where lines about requests go.
@@ -43,6 +45,8 @@ package struct FakeFCMStatistics: Equatable, Sendable {
     package var unanswered = 0
     /// Frames by which clients broke HTTP/2, for example a stream beyond the limit.
     package var protocolErrors = 0
+    /// GOAWAYs sent.
+    package var goAways = 0
 
     /// Nothing counted.
     package init() {}

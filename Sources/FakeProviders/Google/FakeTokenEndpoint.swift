@@ -61,6 +61,11 @@ package actor FakeTokenEndpoint {
         server.misbehaviour = nil
     }
 
+    /// Plays the token endpoint's part of `scenario` from now on, instead of what was played before.
+    package func play(_ scenario: Scenario) {
+        server.play(scenario)
+    }
+
     /// Sets the service's clock `seconds` ahead of the system's; negative sets it back.
     package func setClock(ahead seconds: Int64) {
         server.clock.offset = seconds

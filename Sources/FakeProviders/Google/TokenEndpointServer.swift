@@ -28,6 +28,7 @@ final class TokenEndpointServer: RequestHandler {
     private let log: RequestLog?
     private var check: AssertionCheck
     private var identifiers = IdentifierSource()
+    private lazy var scenario = ScenarioPlay(Scenario(), for: .token, on: host.loop)
     private var assertions: Set<[UInt8]> = []
 
     private static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -47,8 +48,24 @@ final class TokenEndpointServer: RequestHandler {
     }
 
     func stop() {
+        scenario.end()
         host.stop()
         log?.flush()
+    }
+
+    /// Plays `new` from now on, instead of what was played before.
+    func play(_ new: Scenario) {
+        scenario.end()
+        host.isFrozen = false
+        clock.offset = 0
+        scenario = ScenarioPlay(new, for: .token, on: host.loop)
+        scenario.begin { [unowned self] kind, begins in
+            switch kind {
+            case .blackHole: host.isFrozen = begins
+            case .clock(let offset): clock.offset = begins ? offset : 0
+            case .streams: break
+            }
+        }
     }
 
     func setAccounts(_ accounts: [FakeServiceAccount]) throws(FakeServerError) {
@@ -116,7 +133,14 @@ final class TokenEndpointServer: RequestHandler {
             assertions.insert(digest)
             statistics.assertions = assertions.count
         }
-        return finding.fault ?? takeMisbehaviour() ?? .granted
+        return finding.fault ?? takeMisbehaviour() ?? scripted(finding) ?? .granted
+    }
+
+    private func scripted(_ finding: AssertionCheck.Finding) -> TokenEndpointAnswer? {
+        let rule = scenario.rule(
+            for: ScenarioPlay.Request(credentials: [finding.account?.clientEmail ?? "", finding.keyID ?? ""]))
+        guard let rule, case .token(let answer) = rule.action else { return nil }
+        return answer == .tooManyRequests(nil) ? .tooManyRequests(rule.retryAfter) : answer
     }
 
     private func takeMisbehaviour() -> TokenEndpointAnswer? {
@@ -154,12 +178,14 @@ final class TokenEndpointServer: RequestHandler {
         var name: [UInt8] = []
         identifiers.append(upperCase: false, to: &name)
         let token = "ya29.c.fake-" + String(decoding: name, as: UTF8.self)
-        let lifetime = configuration.lifetime
+        let lifetime = scenario.settings.lifetime ?? configuration.lifetime
         configuration.accessTokens.record(
             token,
             FakeAccessTokens.Grant(
                 account: account, expiry: clock.seconds + lifetime, keyID: finding.keyID, issuedAt: finding.issuedAt))
-        let expiry = configuration.writesExpiryAsString ? "\"\(lifetime)\"" : "\(lifetime)"
+        let expiry =
+            configuration.writesExpiryAsString || scenario.settings.writesExpiryAsString
+            ? "\"\(lifetime)\"" : "\(lifetime)"
         GoogleAnswer.begin(stream, status: 200, type: "application/json; charset=UTF-8", clock)
         stream.answerBody += "{\"access_token\":\"\(token)\",\"expires_in\":\(expiry),\"token_type\":\"Bearer\"}".utf8
         connection.answer(stream)

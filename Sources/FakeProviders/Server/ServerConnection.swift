@@ -28,6 +28,15 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
     private var isFlushQueued = false
     private var dropsNow = false
     private var isClosed = false
+    /// While set nothing is read or written, as where packets are dropped; TCP itself goes on.
+    var isFrozen = false {
+        didSet {
+            guard isFrozen != oldValue, !isClosed else { return }
+            if isFrozen { return loop.unwatch(descriptor) }
+            loop.watch(descriptor, for: interest, handler: self)
+            queueFlush()
+        }
+    }
     private var handshakeTimer: TimerID?
 
     /// A handshake that takes longer is given up.
@@ -50,8 +59,15 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
 
     /// Starts the handshake.
     func start() {
-        loop.watch(descriptor, for: .readable, handler: self)
-        handshakeTimer = loop.arm(at: .now + Self.handshakeLimit) { [weak self] in self?.close() }
+        if !isFrozen { loop.watch(descriptor, for: .readable, handler: self) }
+        limitHandshake()
+    }
+
+    private func limitHandshake() {
+        handshakeTimer = loop.arm(at: .now + Self.handshakeLimit) { [weak self] in
+            guard let self else { return }
+            if self.isFrozen { self.limitHandshake() } else { self.close() }
+        }
     }
 
     /// Ends the connection at once, without a word.
@@ -59,7 +75,7 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
         guard !isClosed else { return }
         isClosed = true
         if let handshakeTimer { loop.cancel(handshakeTimer) }
-        loop.unwatch(descriptor)
+        if !isFrozen { loop.unwatch(descriptor) }
         if let session { nghttp2_session_del(session) }
         session = nil
         live.removeAll()
@@ -175,7 +191,7 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
     func turnEnded() {
         isFlushQueued = false
         if dropsNow { close() }
-        guard !isClosed else { return }
+        guard !isClosed, !isFrozen else { return }
         handler?.connectionWillSend()
         flush()
     }
@@ -278,6 +294,7 @@ final class ServerConnection: ReadinessHandler, EndOfTurnHandler {
     private func wait(for wanted: Interest) {
         guard wanted != interest, !isClosed else { return }
         interest = wanted
+        if isFrozen { return }
         loop.watch(descriptor, for: wanted, handler: self)
     }
 }

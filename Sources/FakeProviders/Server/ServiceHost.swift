@@ -13,6 +13,12 @@ final class ServiceHost {
     let loop: EventLoop
     /// The connections that are open, by number.
     private(set) var connections: [Int: ServerConnection] = [:]
+    /// While set, nothing is read from any connection or written to one, new ones among them.
+    var isFrozen = false {
+        didSet {
+            for connection in connections.values { connection.isFrozen = isFrozen }
+        }
+    }
     /// Connections that were taken so far.
     private(set) var connectionsSoFar = 0
     private let tls: TLSServerContext
@@ -94,6 +100,7 @@ final class ServiceHost {
         let connection = ServerConnection(
             number: connectionsSoFar, descriptor: descriptor, ssl: ssl, settings: settings, on: loop, handler: handler)
         connections[connectionsSoFar] = connection
+        connection.isFrozen = isFrozen
         connection.start()
     }
 }

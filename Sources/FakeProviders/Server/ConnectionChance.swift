@@ -1,5 +1,5 @@
 /// Draws what happens by rate: to a request, and to the connection that it came on.
-struct APNSChance {
+struct ConnectionChance {
     /// When a connection goes away and when its limit changes, counted in its requests from now.
     struct Fate {
         fileprivate(set) var goAwayIn = Int.max
@@ -20,10 +20,10 @@ struct APNSChance {
         case departure(Departure)
     }
 
-    private let rates: FakeAPNSRates
+    private let rates: MisbehaviourRates
     private var draws: SeededDraws
 
-    init(_ rates: FakeAPNSRates) {
+    init(_ rates: MisbehaviourRates) {
         self.rates = rates
         draws = SeededDraws(seed: rates.seed)
     }
