@@ -32,7 +32,8 @@ struct Crowd {
                 SELECT postbell.device_register('\(name)-' || n, 'phone', 'apns', '\(Stage.topic)',
                     CASE WHEN \(bad)
                         THEN rpad((ARRAY[\(tokens)])[1 + n / \(badEvery ?? 1) % \(max(1, badTokens.count))], 8, '0')
-                        ELSE '0a0a0a0a' END || lpad(to_hex(n), 8, '0') || repeat('0', 48), environment => 'sandbox')
+                        ELSE '0a0a0a0a' END || lpad(to_hex(n), 8, '0') || md5('\(name)') || repeat('0', 16),
+                    environment => 'sandbox')
                 FROM generate_series(\(first), \(min(rows, first + 999))) n
                 """)
         }
@@ -57,7 +58,7 @@ struct Crowd {
     }
 
     /// Waits until no row of a good device is on its way any more.
-    func waitUntilReached(_ stage: Stage, within limit: Duration = .seconds(120)) async throws {
+    func waitUntilReached(_ stage: Stage, within limit: Duration = .seconds(60)) async throws {
         try await eventually("all good devices are reached", within: limit) {
             try await stage.texts(
                 """
