@@ -1151,6 +1151,56 @@ $$;
 
 ALTER FUNCTION postbell.refuse(code text, detail text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    moved int;
+BEGIN
+    WITH waiting AS MATERIALIZED (
+        SELECT q.ctid AS tid, q.notification_id, w.held
+        FROM postbell.queue q
+        CROSS JOIN LATERAL (
+            -- null: nothing on the ledger makes it wait
+            SELECT bool_or(d.outcome = 5) AS held
+            FROM postbell.deliveries d
+            WHERE d.notification_id = q.notification_id
+                AND d.route_no = q.route_no
+                AND d.retry_at > now()
+        ) w
+        WHERE q.route_no = ANY (route_nos)
+            AND q.prior
+            AND q.due_at > now()
+            AND w.held IS NOT FALSE
+        LIMIT row_limit
+        FOR UPDATE OF q SKIP LOCKED
+    ),
+    freed AS (
+        UPDATE postbell.deliveries d
+        SET retry_at = now()
+        FROM waiting w
+        WHERE w.held
+            AND d.notification_id = w.notification_id
+            AND d.route_no = ANY (route_nos)
+            AND d.outcome = 5
+            AND d.retry_at > now()
+    ),
+    gone AS (
+        DELETE FROM postbell.queue
+        WHERE ctid = ANY (ARRAY(SELECT tid FROM waiting))
+        RETURNING notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior
+    )
+    INSERT INTO postbell.queue (
+        due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+    SELECT now(), g.* FROM gone g;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    RETURN moved;
+END
+$$;
+
+ALTER FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.route_number(provider text, environment text, app text) RETURNS smallint
     LANGUAGE plpgsql
     AS $$
@@ -2261,6 +2311,9 @@ REVOKE ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, 
 GRANT ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) TO postbell_dispatcher;
 
 REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) TO postbell_dispatcher;
 
 REVOKE ALL ON FUNCTION postbell.route_number(provider text, environment text, app text) FROM PUBLIC;
 

@@ -80,10 +80,16 @@ package struct DispatchLog: DispatchObserver {
         log.notice("lane is up", [.lane: .text(lane)])
     }
 
-    package func lanePaused(_ lane: String, route: Route?, _ pause: LanePause) {
+    package func lanePaused(_ lane: String, routes: [Route], _ pause: LanePause) {
         log.error(
             "lane is paused: the provider refuses all of it; rows wait, devices are left alone",
-            fields(lane, route, pause) + [.next: "check the key, its id, the team, topic and environment"])
+            fields(lane, routes, pause) + [.next: "check the key, its id, the team, topic and environment"])
+    }
+
+    package func pauseSpread(_ lane: String, route: Route, _ pause: LanePause) {
+        log.warning(
+            "topic is paused: many devices are refused like the one that is held; no token is cleared",
+            fields(lane, route, pause))
     }
 
     package func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause) {
@@ -134,10 +140,25 @@ package struct DispatchLog: DispatchObserver {
         return fields
     }
 
+    /// A lane's routes share their environment and differ in their app; of many the first few are named.
+    private func fields(_ lane: String, _ routes: [Route], _ pause: LanePause) -> LogFields {
+        var fields: LogFields = [.lane: .text(lane)]
+        if let first = routes.first {
+            fields.append(.environment, .text(first.environment))
+            let apps = routes.prefix(Self.appsNamed).map(\.app).joined(separator: ",")
+            fields.append(.app, .text(routes.count > Self.appsNamed ? apps + ",…" : apps))
+        }
+        return fields + status(pause)
+    }
+
+    private static let appsNamed = 5
+
     private func fields(_ lane: String, _ route: Route?, _ pause: LanePause) -> LogFields {
-        fields(lane, route) + [
-            .status: .int(Int(pause.status)), .reason: .text(pause.reason), .delay: .duration(pause.duration),
-        ]
+        fields(lane, route) + status(pause)
+    }
+
+    private func status(_ pause: LanePause) -> LogFields {
+        [.status: .int(Int(pause.status)), .reason: .text(pause.reason), .delay: .duration(pause.duration)]
     }
 
     package func kindRefused(_ lane: String, kind: String, because fault: String) {

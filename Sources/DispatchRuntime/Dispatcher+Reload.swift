@@ -7,10 +7,30 @@ extension Dispatcher {
         for (index, lane) in lanes.enumerated() {
             guard let isAnother = lane.reloadCredential(wallClock: wallClock()) else { continue }
             state.credentialWasRead(lane: index, isAnother: isAnother, now: .now)
+            lanesToRetry.insert(index)
             observer.credentialRead(configurations[index].description.name, isAnother: isAnother)
             // Apple binds a connection to the key of its first request.
             if isAnother { lane.reconnect() }
         }
         claimSignal.ring()
+        upkeepSignal.ring()
+    }
+
+    /// Most rows that one statement makes due.
+    private static let retriedAtOnce = 10_000
+
+    /// Makes what waits for a pause to end due at once, on lanes that somebody has looked after: by SIGHUP, or by the
+    /// start of this worker. A statement that fails is repeated with the next turn of the upkeep.
+    func retryHeld() async {
+        let lanes = lanesToRetry
+        let routes = lanes.flatMap { state.lanes[$0].routes }
+        guard !routes.isEmpty else { return }
+        await attempt { () async throws(StoreError) in
+            let moved = try await self.store.retryHeld(on: routes, limit: Self.retriedAtOnce)
+            if moved < Self.retriedAtOnce { self.lanesToRetry.subtract(lanes) } else { self.upkeepSignal.ring() }
+            guard moved > 0 else { return }
+            self.state.recovered()
+            self.claimSignal.ring()
+        }
     }
 }

@@ -168,7 +168,11 @@ extension Dispatcher {
     private func handle(_ alarm: LaneAlarm) {
         switch alarm {
         case .paused(let lane, let route, let pause):
-            observer.lanePaused(name(of: lane), route: route.flatMap { routes[$0] }, pause)
+            let stopped = route.map { [$0] } ?? state.lanes[lane].routes
+            observer.lanePaused(name(of: lane), routes: stopped.compactMap { routes[$0] }, pause)
+            laneChanged()
+        case .spread(let lane, let route, let pause):
+            if let route = routes[route] { observer.pauseSpread(name(of: lane), route: route, pause) }
             laneChanged()
         case .prolonged(let lane, let route, let pause):
             observer.lanePauseProlonged(name(of: lane), route: route.flatMap { routes[$0] }, pause)

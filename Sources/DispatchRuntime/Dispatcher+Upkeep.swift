@@ -36,6 +36,7 @@ extension Dispatcher {
         state.returnEffects(later)
         if !later.isEmpty { settleSignal.ring() }
         if turn % 5 == 0 { await refreshRegistry() }
+        await retryHeld()
         await watchPending(at: .now)
         if turn % 3600 == 0 {
             await attempt { () async throws(StoreError) in try await self.store.preparePartitions() }

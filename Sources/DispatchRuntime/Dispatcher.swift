@@ -40,6 +40,8 @@ package actor Dispatcher {
     var watchesAt = ContinuousClock.now
     /// Routes with work that nobody served at the last look.
     var unserved: Set<RouteNumber> = []
+    /// Lanes whose held rows are to be made due: somebody has looked after their configuration.
+    var lanesToRetry: Set<Int>
     /// Watches the database's clock, by which leases lapse.
     var clockWatch = ClockWatch()
     /// When the registry was last told how the lanes stand.
@@ -71,6 +73,7 @@ package actor Dispatcher {
         self.observer = observer
         self.settings = settings
         configurations = lanes
+        lanesToRetry = Set(lanes.indices)
         steadySince = now
         watch = PendingWatch(interval: settings.stuckAfter)
         state = DispatchState(

@@ -251,6 +251,10 @@ package actor PostgresOutboxStore: OutboxStore {
         return try await ask(results, command, within: Self.recoveryLimit, RecoverStatement.report)
     }
 
+    package func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int {
+        try await ask(results, RetryHeldStatement.command(on: routes, limit: limit), Self.count)
+    }
+
     package func resolveUnrouted(limit: Int) async throws(StoreError) -> Int {
         let resolved = try await ask(results, ResolveUnroutedStatement.command(limit: limit), Self.count)
         return resolved + (try await endOverdue())

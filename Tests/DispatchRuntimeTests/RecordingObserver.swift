@@ -12,7 +12,8 @@ final class RecordingObserver: DispatchObserver {
 
     func laneDown(_ lane: String, reason: String, until: Duration?) { tell("down: \(reason)") }
     func laneUp(_ lane: String) { tell("up") }
-    func lanePaused(_ lane: String, route: Route?, _ pause: LanePause) { tell("paused: \(pause.reason)") }
+    func lanePaused(_ lane: String, routes: [Route], _ pause: LanePause) { tell("paused: \(pause.reason)") }
+    func pauseSpread(_ lane: String, route: Route, _ pause: LanePause) { tell("spread: \(pause.reason)") }
     func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause) { tell("prolonged: \(pause.reason)") }
     func laneResumed(_ lane: String, route: Route?) { tell("resumed") }
     func freshTokenRefused(_ lane: String, status: Int16, reason: String, clockAhead: Duration?) {

@@ -93,6 +93,8 @@ actor ScriptedStore: OutboxStore {
         return RecoveryReport(leases: 0, rows: 0, unknowns: 0, setAside: 0)
     }
 
+    func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int { 0 }
+
     func recheck(
         _ targets: [RecheckTarget], batch: Identifier, route: RouteNumber
     ) async throws(StoreError) -> [SettlementReason?] { targets.map { _ in nil } }

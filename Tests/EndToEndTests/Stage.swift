@@ -95,6 +95,12 @@ struct Stage {
             "postbell", arguments, environment: environment.merging(overrides) { _, new in new }, in: directory)
     }
 
+    /// Gives the workers the key that the fake knows, where they had another: in place of the old one at once.
+    func useKnownKey() throws {
+        let (file, known) = (directory.appending(path: "key.p8"), directory.appending(path: "known.p8"))
+        guard rename(known.path, file.path) == 0 else { throw TestSetupError("the key cannot be replaced: \(errno)") }
+    }
+
     /// Runs a script of psql's as a producer, whose session ends with the first error.
     func psql(_ script: String) async throws -> CommandRun {
         let file = directory.appending(path: "\(UUID()).sql")

@@ -29,10 +29,30 @@ import Testing
         return scene
     }
 
+    @Test func aStormThatBeganAsAHeldDeviceIsNoSecondAlarm() throws {
+        var scene = scene(40)
+        for row in 0..<40 { scene.end(row, Self.foreignToken) }
+        let alarms = scene.state.takeAlarms()
+        // What has woken somebody once does not do so again.
+        guard case .held(_, 1, 403, "SENDER_ID_MISMATCH") = try #require(alarms.first), alarms.count == 2,
+            case .spread(_, 1, let pause) = alarms[1]
+        else { throw Unexpected(alarms) }
+        #expect(pause.reason == "SENDER_ID_MISMATCH")
+        #expect(scene.state.openRoutes(at: scene.at(1)) == [2])
+    }
+
+    private struct Unexpected: Error {
+        let alarms: [LaneAlarm]
+        init(_ alarms: [LaneAlarm]) { self.alarms = alarms }
+    }
+
     private func pauses(_ alarms: [LaneAlarm]) -> [RouteNumber?] {
         alarms.compactMap { alarm in
-            guard case .paused(_, let route, _) = alarm else { return .none }
-            return .some(route)
+            switch alarm {
+            case .paused(_, let route, _): .some(route)
+            case .spread(_, let route, _): .some(route)
+            default: .none
+            }
         }
     }
 

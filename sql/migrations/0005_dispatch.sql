@@ -102,6 +102,56 @@ BEGIN
 END
 $$;
 
+-- What was stopped by a wrong key, topic or environment is due at once, since somebody looked after that: rows of
+-- these routes that went back unsent, and targets that are held as misconfigured. Whoever waits for a retry of its own
+-- goes on waiting, and so does a row that was never claimed. The wait of a held target is the one thing that changes
+-- in the ledger. At most `row_limit` rows; answers how many. Owner's rights: dispatchers change no ledger.
+CREATE FUNCTION postbell.retry_held(route_nos smallint[], row_limit int) RETURNS int
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    moved int;
+BEGIN
+    WITH waiting AS MATERIALIZED (
+        SELECT q.ctid AS tid, q.notification_id, w.held
+        FROM postbell.queue q
+        CROSS JOIN LATERAL (
+            -- null: nothing on the ledger makes it wait
+            SELECT bool_or(d.outcome = 5) AS held
+            FROM postbell.deliveries d
+            WHERE d.notification_id = q.notification_id
+                AND d.route_no = q.route_no
+                AND d.retry_at > now()
+        ) w
+        WHERE q.route_no = ANY (route_nos)
+            AND q.prior
+            AND q.due_at > now()
+            AND w.held IS NOT FALSE
+        LIMIT row_limit
+        FOR UPDATE OF q SKIP LOCKED
+    ),
+    freed AS (
+        UPDATE postbell.deliveries d
+        SET retry_at = now()
+        FROM waiting w
+        WHERE w.held
+            AND d.notification_id = w.notification_id
+            AND d.route_no = ANY (route_nos)
+            AND d.outcome = 5
+            AND d.retry_at > now()
+    ),
+    gone AS (
+        DELETE FROM postbell.queue
+        WHERE ctid = ANY (ARRAY(SELECT tid FROM waiting))
+        RETURNING notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior
+    )
+    INSERT INTO postbell.queue (
+        due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
+    SELECT now(), g.* FROM gone g;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    RETURN moved;
+END
+$$;
+
 -- Makes the ledger's days from yesterday to `days_ahead` from now (UTC). LIKE and ATTACH: CREATE … PARTITION OF
 -- would queue every settle behind one long reader. Gives up on a day after `lock_limit` (the caller comes again).
 -- Answers how many were made.

@@ -57,6 +57,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.outcome_name(smallint),
     postbell.heartbeat_limit(),
     postbell.recover(timestamptz, int, int, int),
+    postbell.retry_held(smallint[], int),
     postbell.create_partitions(int, text),
     postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
     postbell.audit(timestamptz, interval),

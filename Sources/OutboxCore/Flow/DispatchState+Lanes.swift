@@ -103,7 +103,12 @@ extension DispatchState {
         let pause = LanePause(
             status: status, reason: reason, duration: duration, doubtsCredential: doubtsCredential)
         switch lanes[lane].pause(route: route, pause, at: now) {
-        case .began: alarms.append(.paused(lane: lane, route: route, pause))
+        case .began:
+            if let route, lanes[lane].hasNotedHeldTarget(route: route, reason: reason, at: now) {
+                alarms.append(.spread(lane: lane, route: route, pause))
+            } else {
+                alarms.append(.paused(lane: lane, route: route, pause))
+            }
         case .prolonged: alarms.append(.prolonged(lane: lane, route: route, pause))
         case .known: break
         }

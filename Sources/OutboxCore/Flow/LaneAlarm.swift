@@ -2,6 +2,8 @@
 package enum LaneAlarm: Equatable, Sendable {
     /// The lane, or one topic of it, pauses: its configuration is wrong, or the provider wants less of all of it.
     case paused(lane: Int, route: RouteNumber?, LanePause)
+    /// One topic of the lane pauses, for a reason that was told already when it held single targets of it.
+    case spread(lane: Int, route: RouteNumber, LanePause)
     /// A probe was refused: the pause goes on.
     case prolonged(lane: Int, route: RouteNumber?, LanePause)
     /// A probe was answered: the pause is over.

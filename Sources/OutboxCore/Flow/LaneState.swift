@@ -168,6 +168,11 @@ package struct LaneState: Equatable, Sendable {
         return true
     }
 
+    /// Whether a held target of `route` was news for this reason, within the pause before `now`.
+    package func hasNotedHeldTarget(route: RouteNumber, reason: String, at now: ContinuousClock.Instant) -> Bool {
+        heldNotes.contains { $0.route == route && $0.reason == reason && $0.forgetAt > now }
+    }
+
     private struct HeldNote: Equatable, Sendable {
         let route: RouteNumber
         let reason: String

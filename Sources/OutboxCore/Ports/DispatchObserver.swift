@@ -19,7 +19,10 @@ package protocol DispatchObserver: Sendable {
     /// A lane sends again.
     func laneUp(_ lane: String)
     /// A lane was paused, or one route of it: a wrong key, topic or environment, or more than the provider wants.
-    func lanePaused(_ lane: String, route: Route?, _ pause: LanePause)
+    /// `routes` are those that stop.
+    func lanePaused(_ lane: String, routes: [Route], _ pause: LanePause)
+    /// A route was paused, because so many of its targets are refused in the way that `targetHeld` has told of.
+    func pauseSpread(_ lane: String, route: Route, _ pause: LanePause)
     /// A probe of a paused lane or route was refused: the pause goes on.
     func lanePauseProlonged(_ lane: String, route: Route?, _ pause: LanePause)
     /// A probe was answered: the pause of a lane or route is over.

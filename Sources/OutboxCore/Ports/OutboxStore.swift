@@ -26,6 +26,9 @@ package protocol OutboxStore: Sendable {
     func adopt(_ batches: [Identifier]) async throws(StoreError) -> Int
     /// Recovers lapsed leases of anybody. A lapse counts as a crash only if it began after `healthySince`.
     func recover(healthySince: Timestamp, limit: Int, maxCrashes: Int) async throws(StoreError) -> RecoveryReport
+    /// Makes what a wrong configuration stopped on these routes due at once: rows that went back unsent and held
+    /// targets, at most `limit` rows. Answers how many; as many as the limit may mean that there are more.
+    func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int
     /// Evaluates again, for targets of one lease, everything that the claim evaluated; nil marks a target that may be
     /// sent to, a reason one that fell out.
     func recheck(

@@ -30,6 +30,9 @@ extension Grant {
             "recover(timestamp with time zone, integer, integer, integer)"),
         Grant(
             "EXECUTE", .function,
+            "retry_held(smallint[], integer)"),
+        Grant(
+            "EXECUTE", .function,
             "uuid7(timestamp with time zone)"),
         Grant(
             "EXECUTE", .function,

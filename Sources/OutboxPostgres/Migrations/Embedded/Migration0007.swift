@@ -5,7 +5,7 @@ extension Migration {
     /// 0007_rights.sql
     static let rights0007 = Migration(
         version: 7, name: "rights",
-        checksum: "4e7771bdb2067c873ee37ada8611a50b076a805fc4c35715525d5cf0d226de2e",
+        checksum: "a6b5043452e217d286b04e0444137b2b8aa569cc33993a6bb249330e1a622a2b",
         sql: #"""
 -- Postbell 0007: grants and row security. This file is the list of what each role may do.
 --
@@ -66,6 +66,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.outcome_name(smallint),
     postbell.heartbeat_limit(),
     postbell.recover(timestamptz, int, int, int),
+    postbell.retry_held(smallint[], int),
     postbell.create_partitions(int, text),
     postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
     postbell.audit(timestamptz, interval),
