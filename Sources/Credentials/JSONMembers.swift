@@ -19,6 +19,12 @@ package struct JSONMembers {
         return String(decoding: value.dropFirst().dropLast(), as: UTF8.self)
     }
 
+    /// The string called `name` with its escapes resolved; nil when it is absent or another type.
+    package func text(_ name: StaticString) -> String? {
+        guard let value = value(of: name), value.count >= 2, value.first == UInt8(ascii: "\"") else { return nil }
+        return JSONStringContent.text(value.dropFirst().dropLast())
+    }
+
     /// The whole number called `name`; nil when it is absent, a string, has a fraction or is out of range.
     package func integer(_ name: StaticString) -> Int64? {
         value(of: name).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }

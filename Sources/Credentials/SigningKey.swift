@@ -81,18 +81,7 @@ package struct SigningKey: ~Copyable {
 
     /// Says from the label of the first PEM block what the file is, which OpenSSL's own errors do not.
     private static func checkLabel(_ pem: borrowing SecretBytes) throws(SigningKeyError) {
-        // Labels are no secret; nothing behind the dashes is copied.
-        let label = pem.withUnsafeBytes { bytes -> String? in
-            let marker = Array("-----BEGIN ".utf8)
-            guard bytes.count > marker.count else { return nil }
-            for start in 0..<(bytes.count - marker.count) {
-                guard bytes[start..<start + marker.count].elementsEqual(marker) else { continue }
-                let rest = bytes[(start + marker.count)...].prefix(64)
-                return String(decoding: rest.prefix { $0 != UInt8(ascii: "-") }, as: UTF8.self)
-            }
-            return nil
-        }
-        switch label {
+        switch PEMLabel.first(in: pem) {
         case nil: throw .notPEM
         case "PRIVATE KEY": return
         case "ENCRYPTED PRIVATE KEY": throw .encrypted
