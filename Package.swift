@@ -55,7 +55,7 @@ let package = Package(
         // adapters
         library("OutboxPostgres", ["OutboxCore", "Postgres", "EventLoop"]),
         library("APNS", ["OutboxCore", "HTTP2", "Credentials"]),
-        library("FCM", ["OutboxCore", "HTTP2", "Credentials"]),
+        library("FCM", ["OutboxCore", "HTTP2", "Credentials", "EventLoop"]),
         library("Telemetry"),
         library("FakeProviders", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL", "Credentials"]),
 
@@ -94,7 +94,7 @@ let package = Package(
         tests("OutboxPostgres", ["OutboxPostgres", "OutboxCore", "APNS", "Postgres", "EventLoop", "Support"]),
         tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders", "Support"]),
         tests(
-            "FCM", ["FCM", "OutboxCore", "HTTP2", "Credentials", "Support"],
+            "FCM", ["FCM", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders", "Support"],
             exclude: ["fcm.v1.discovery.json"]  // Google's schema, read by the tests
         ),
         tests("Telemetry", ["Telemetry"]),

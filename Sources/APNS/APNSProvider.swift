@@ -64,7 +64,7 @@ package struct APNSProvider: PushProvider {
         decoder.decode(response, text: text)
     }
 
-    package mutating func replaceToken(_ mark: UInt8, now: Int64) -> TokenReplacement {
+    package mutating func replaceToken(_ mark: UInt8, because refusal: Outcome, now: Int64) -> TokenReplacement {
         // Answers to requests that carried the old token keep coming for as long as requests may take.
         guard mark == tokenMark else { return .known }
         do throws(CredentialError) {

@@ -57,7 +57,7 @@ extension Dispatcher {
 
     /// An answer calls the token of its request too old.
     func replaceToken(lane: Int, mark: UInt8, because refusal: Outcome) {
-        switch lanes[lane].replaceToken(mark, wallClock: wallClock()) {
+        switch lanes[lane].replaceToken(mark, because: refusal, wallClock: wallClock()) {
         case .replaced:
             lanes[lane].restart()
         case .requested:

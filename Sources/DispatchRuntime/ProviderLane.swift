@@ -127,8 +127,8 @@ final class ProviderLane {
     }
 
     /// Makes or asks for an access token in place of the one that `mark` names.
-    func replaceToken(_ mark: UInt8, wallClock: Int64) -> TokenReplacement {
-        provider.replaceToken(mark, now: wallClock)
+    func replaceToken(_ mark: UInt8, because refusal: Outcome, wallClock: Int64) -> TokenReplacement {
+        provider.replaceToken(mark, because: refusal, now: wallClock)
     }
 
     /// Reads the credential again; whether it is another, or nil when it cannot be used and the old one stays.

@@ -114,7 +114,7 @@ actor APNSExchange {
 
     /// Does what the lane does when the provider calls its token expired; false when it may not.
     func replaceToken() -> Bool {
-        guard provider.replaceToken(provider.tokenMark, now: now) == .replaced else { return false }
+        guard provider.replaceToken(provider.tokenMark, because: expired, now: now) == .replaced else { return false }
         client?.assumeIsolated { $0.replaceConnections() }
         return true
     }
@@ -133,3 +133,7 @@ actor APNSExchange {
         waiter = nil
     }
 }
+
+/// APNs' answer to a provider token that is older than an hour.
+let expired = Outcome(
+    .misconfigured, scope: .lane, status: 403, reason: "ExpiredProviderToken", advice: .replaceToken)

@@ -55,10 +55,10 @@ import Testing
         var provider = try provider(cache())
         provider.begin(at: 1_700_000_000)
         let first = provider.tokenMark
-        let replaced = provider.replaceToken(first, now: 1_700_000_010)
+        let replaced = provider.replaceToken(first, because: expired, now: 1_700_000_010)
         #expect(replaced == .replaced)
         #expect(provider.tokenMark != first)
-        let again = provider.replaceToken(provider.tokenMark, now: 1_700_000_011)
+        let again = provider.replaceToken(provider.tokenMark, because: expired, now: 1_700_000_011)
         #expect(again == .refused, "the new token was refused too")
     }
 
@@ -69,10 +69,10 @@ import Testing
         var provider = try provider(cache())
         provider.begin(at: 1_700_000_000)
         let first = provider.tokenMark
-        let replaced = provider.replaceToken(first, now: 1_700_000_010)
+        let replaced = provider.replaceToken(first, because: expired, now: 1_700_000_010)
         #expect(replaced == .replaced)
         // Requests that were in flight with the old token are answered for as long as requests may take.
-        let straggler = provider.replaceToken(first, now: 1_700_000_010 + later)
+        let straggler = provider.replaceToken(first, because: expired, now: 1_700_000_010 + later)
         #expect(straggler == .known)
     }
 
@@ -99,11 +99,11 @@ import Testing
         var second = try provider(cache)
         first.begin(at: 1_700_000_000)
         second.begin(at: 1_700_000_000)
-        let replaced = first.replaceToken(first.tokenMark, now: 1_700_000_010)
+        let replaced = first.replaceToken(first.tokenMark, because: expired, now: 1_700_000_010)
         #expect(replaced == .replaced)
-        let taken = second.replaceToken(second.tokenMark, now: 1_700_000_010)
+        let taken = second.replaceToken(second.tokenMark, because: expired, now: 1_700_000_010)
         #expect(taken == .replaced, "the first lane has made it already")
-        let again = second.replaceToken(second.tokenMark, now: 1_700_000_020)
+        let again = second.replaceToken(second.tokenMark, because: expired, now: 1_700_000_020)
         #expect(again == .refused)
     }
 
@@ -115,7 +115,7 @@ import Testing
         var second = try provider(cache)
         first.begin(at: 1_700_000_000)
         second.begin(at: 1_700_000_000)
-        let replaced = first.replaceToken(first.tokenMark, now: 1_700_000_010)
+        let replaced = first.replaceToken(first.tokenMark, because: expired, now: 1_700_000_010)
         #expect(replaced == .replaced)
         let isAnother = second.reloadCredential(now: 1_700_000_020)
         #expect(isAnother == false, "another token, but the same key")

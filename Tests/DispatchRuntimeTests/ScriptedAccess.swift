@@ -56,6 +56,6 @@ struct ScriptedAccess: PushProvider {
         _ target: ClaimedTarget, tag: UInt64, text: [UInt8], into requests: inout HTTPRequestBatch
     ) -> Outcome? { Outcome(.rejected) }
     func decode(_ response: HTTPResponse, text: [UInt8]) -> Outcome { Outcome(.rejected) }
-    mutating func replaceToken(_ mark: UInt8, now: Int64) -> TokenReplacement { .refused }
+    mutating func replaceToken(_ mark: UInt8, because refusal: Outcome, now: Int64) -> TokenReplacement { .refused }
     mutating func reloadCredential(now: Int64) -> Bool? { false }
 }

@@ -32,9 +32,9 @@ package protocol PushProvider<Requests, Response> {
     /// class.
     func decode(_ response: Response, text: [UInt8]) -> Outcome
 
-    /// An answer with `LaneAdvice.replaceToken` came to a request that carried the token `mark`: makes or asks for a
-    /// new one, unless that is not the one in use any more.
-    mutating func replaceToken(_ mark: UInt8, now: Int64) -> TokenReplacement
+    /// An answer with `LaneAdvice.replaceToken`, `refusal`, came to a request that carried the token `mark`: makes or
+    /// asks for a new one, unless that is not the one in use any more.
+    mutating func replaceToken(_ mark: UInt8, because refusal: Outcome, now: Int64) -> TokenReplacement
 
     /// An operator says that the credential may have been replaced: reads it again. Whether it is another than the one
     /// this lane has been using, which is used from now on; nil when it cannot be used, was told, and the old one
