@@ -179,6 +179,42 @@ import Testing
         }
     }
 
+    @Test func `holds what has arrived until it is told to go on`() async throws {
+        try await GoogleFixture.run(.open) { fixture in
+            await fixture.fcm.holdAnswers()
+            async let answer = fixture.send(GoogleFixture.message(), bearer: "x")
+            _ = await fixture.fcm.requests(reaching: 1)
+            #expect(await fixture.fcm.waiting == 1)
+            #expect(await fixture.fcm.statistics.accepted == 0)
+            await fixture.fcm.resumeAnswering()
+            let status = try await answer.status
+            #expect(status == 200)
+        }
+    }
+
+    @Test func `puts each request on record, and no credential`() async throws {
+        let log = FileManager.default.temporaryDirectory.appendingPathComponent("postbell-\(UUID().uuidString).log")
+        let asks = FileManager.default.temporaryDirectory.appendingPathComponent("postbell-\(UUID().uuidString).log")
+        defer { for file in [log, asks] { try? FileManager.default.removeItem(at: file) } }
+        try await GoogleFixture.run(.init(log: .file(log.path), endpointLog: .file(asks.path))) { fixture in
+            let assertion = try fixture.assertion()
+            let bearer = try #require(try fixture.ask(assertion).object["access_token"] as? String)
+            #expect(try fixture.send(GoogleFixture.message(to: "fa-unregistered"), bearer: bearer).status == 404)
+            let line = try String(contentsOf: log, encoding: .utf8)
+            let entry = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            #expect(entry["service"] as? String == "fcm")
+            #expect(entry["status"] as? Int == 404 && entry["reason"] as? String == "UNREGISTERED")
+            #expect((entry["jwt"] as? [String: Any])?["kid"] as? String == fixture.account.keyID)
+            #expect(((entry["body"] as? [String: Any])?["message"] as? [String: Any])?["token"] != nil)
+            #expect(!line.contains(bearer))
+            let ask = try String(contentsOf: asks, encoding: .utf8)
+            let asked = try #require(try JSONSerialization.jsonObject(with: Data(ask.utf8)) as? [String: Any])
+            #expect(asked["service"] as? String == "token" && asked["status"] as? Int == 200)
+            for part in assertion.split(separator: ".") { #expect(!ask.contains(part)) }
+            #expect(!ask.contains(bearer))
+        }
+    }
+
     @Test func `answers a number of requests as told in process`() async throws {
         try await GoogleFixture.run(.open) { fixture in
             await fixture.fcm.misbehave(.fault(.projectQuota(retryAfter: .seconds(90))), times: 1)

@@ -31,6 +31,8 @@ struct GoogleFixture {
         var checksAccessTokens = true
         var projects: Set<String> = []
         var isStrict = true
+        var log = RequestLogTarget.none
+        var endpointLog = RequestLogTarget.none
 
         /// FCM takes any bearer.
         static let open = Settings(checksAccessTokens: false)
@@ -53,6 +55,8 @@ struct GoogleFixture {
         var fcmConfiguration = FakeFCMConfiguration(identity: identity)
         fcmConfiguration.accessTokens = settings.checksAccessTokens ? endpointConfiguration.accessTokens : nil
         fcmConfiguration.projects = settings.projects
+        endpointConfiguration.log = settings.endpointLog
+        fcmConfiguration.log = settings.log
         fcmConfiguration.isStrict = settings.isStrict
         let endpoint = try FakeTokenEndpoint(endpointConfiguration, on: loop)
         let fcm = try FakeFCM(fcmConfiguration, on: loop)

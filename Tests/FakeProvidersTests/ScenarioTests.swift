@@ -88,6 +88,28 @@ import Testing
         }
     }
 
+    @Test func `a black hole swallows what was answered on connections that are open`() async throws {
+        try await FakeServiceFixture.run { fixture in
+            let headers = try fixture.headers()
+            await fixture.service.holdAnswers()
+            async let lost = Curl.post(fixture, headers: headers, extra: ["--max-time", "3"])
+            _ = await fixture.service.requests(reaching: 1)
+            await fixture.service.play(try Scenario("apns black-hole"))
+            await fixture.service.resumeAnswering()
+            #expect(await fixture.service.statistics.accepted == 1)
+            #expect(try await lost.exitStatus == 28, "curl's timeout")
+            await fixture.service.play(Scenario())
+            await fixture.service.holdAnswers()
+            async let late = Curl.post(fixture, headers: headers)
+            _ = await fixture.service.requests(reaching: 2)
+            await fixture.service.play(try Scenario("apns black-hole"))
+            await fixture.service.resumeAnswering()
+            #expect(await fixture.service.statistics.accepted == 2)
+            await fixture.service.play(Scenario())
+            #expect(try await late.status == 200)
+        }
+    }
+
     @Test func `a black hole answers nobody, and gives back what it took`() async throws {
         try await FakeServiceFixture.run { fixture in
             let headers = try fixture.headers()

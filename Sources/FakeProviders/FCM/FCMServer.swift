@@ -17,6 +17,9 @@ final class FCMServer: RequestHandler {
     private var clients: [Int: FCMClient] = [:]
     private var chance: ConnectionChance
     private var streams: UInt32
+    private(set) lazy var unanswered = UnansweredRequests(delay: configuration.delay, on: host.loop) { [unowned self] in
+        serve($0, on: $1)
+    }
     private lazy var scenario = ScenarioPlay(Scenario(), for: .fcm, on: host.loop)
 
     /// Debug data of a GOAWAY that Google's front end sends to an idle or old connection.
@@ -64,6 +67,7 @@ final class FCMServer: RequestHandler {
         clock.offset = 0
         setStreamLimit(configuration.streams)
         scenario = ScenarioPlay(new, for: .fcm, on: host.loop)
+        unanswered.delay = scenario.settings.delay ?? configuration.delay
         chance = ConnectionChance(scenario.settings.rates ?? configuration.rates)
         for client in clients.values { client.fate = chance.fate() }
         scenario.begin { [unowned self] kind, begins in
@@ -87,9 +91,14 @@ final class FCMServer: RequestHandler {
 
     func requestArrived(_ stream: ServerStream, on connection: ServerConnection) {
         statistics.requests += 1
+        clients[connection.number]?.newestStream = stream.number
+        unanswered.add(stream, on: connection)
+        host.wakeWaiters(seen: statistics.requests)
+    }
+
+    private func serve(_ stream: ServerStream, on connection: ServerConnection) {
         // What is behind a GOAWAY counts as never looked at, though it may have come before that was sent.
         guard let client = clients[connection.number], stream.number <= client.lastStream else { return }
-        client.newestStream = stream.number
         let request = FCMRequest(stream)
         var grant: FakeAccessTokens.Grant?
         let answer = judge(request, stream, client, &grant)
@@ -104,7 +113,6 @@ final class FCMServer: RequestHandler {
         if seen.count < configuration.keptRequests { seen.append(record.seen(token: request.target ?? "")) }
         carryOut(answer, stream, request, client)
         if let limit = chance.newLimit(&client.fate) { change(client, to: limit) }
-        host.wakeWaiters(seen: statistics.requests)
     }
 
     func connectionWillSend() {

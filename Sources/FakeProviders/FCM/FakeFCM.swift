@@ -41,6 +41,9 @@ package actor FakeFCM {
     /// What was counted so far.
     package var statistics: FakeFCMStatistics { server.statistics }
 
+    /// Requests that have arrived and were not looked at.
+    package var waiting: Int { server.unanswered.count }
+
     /// Waits until `count` requests have arrived, `limit` at most, and answers those seen then.
     package func requests(reaching count: Int, within limit: Duration = .seconds(10)) async -> [SeenRequest] {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
@@ -69,6 +72,21 @@ package actor FakeFCM {
     /// Sets the service's clock `seconds` ahead of the system's; negative sets it back.
     package func setClock(ahead seconds: Int64) {
         server.clock.offset = seconds
+    }
+
+    /// Looks at no request from now on until `resumeAnswering`.
+    package func holdAnswers() {
+        server.unanswered.isHeld = true
+    }
+
+    /// Looks at so many of the requests that wait, oldest first, and goes on holding the others.
+    package func answer(oldest count: Int) {
+        server.unanswered.serve(oldest: count)
+    }
+
+    /// Takes `holdAnswers` back.
+    package func resumeAnswering() {
+        server.unanswered.isHeld = false
     }
 
     /// Closes all connections without a word, as a broken network does.

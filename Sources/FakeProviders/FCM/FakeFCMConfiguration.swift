@@ -14,6 +14,8 @@ package struct FakeFCMConfiguration: Sendable {
     package var isStrict = true
     /// Streams that a client may have open; one more ends the connection.
     package var streams: UInt32 = 100
+    /// Time between the arrival of a request and the look at it; streams stay open meanwhile.
+    package var delay = Duration.zero
     /// Misbehaviour by rate.
     package var rates = MisbehaviourRates()
     /// Wait before the answer to a token with the prefix `fa003` or `fa-slow`.

@@ -50,7 +50,11 @@ final class ScenarioPlay {
     /// Calls `change` at the beginning of each event and at its end, on the loop.
     func begin(_ change: @escaping (Scenario.Event.Kind, _ begins: Bool) -> Void) {
         for event in events {
-            timers.append(loop.arm(at: start + event.span.from) { change(event.kind, true) })
+            if event.span.from == .zero {
+                change(event.kind, true)
+            } else {
+                timers.append(loop.arm(at: start + event.span.from) { change(event.kind, true) })
+            }
             if let end = event.span.to { timers.append(loop.arm(at: start + end) { change(event.kind, false) }) }
         }
     }

@@ -30,7 +30,7 @@ enum ScenarioWords {
         let common = ["answer", "accept", "slow", "page", "empty"] + faults.keys.sorted() + ["black-hole", "clock"]
         switch service {
         case .apns: return common + ["goaway-after", "streams", "throttle", "delay"]
-        case .fcm: return common + ["goaway-after", "streams"]
+        case .fcm: return common + ["goaway-after", "streams", "delay"]
         case .token: return common + ["lifetime", "expires-in-text"]
         }
     }
