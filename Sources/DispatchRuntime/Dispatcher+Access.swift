@@ -34,6 +34,8 @@ extension Dispatcher {
             if byAnotherCredential {
                 state.credentialWasRead(lane: lane, isAnother: true, now: now)
                 observer.credentialRead(name, isAnother: true)
+                lanesToRetry.insert(lane)
+                upkeepSignal.ring()
             }
             if !wasConnected && state.lanes[lane].isConnected {
                 observer.laneUp(name)

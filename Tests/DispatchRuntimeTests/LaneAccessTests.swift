@@ -69,6 +69,18 @@ import Testing
         await stop(dispatcher, run)
     }
 
+    @Test(.timeLimit(.minutes(1))) func anotherCredentialMakesDueWhatTheOldOneStopped() async {
+        let dispatcher = dispatcher()
+        script.answer(.granted)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForRetry()
+        await store.waitForClaim()
+        await change(.granted(byAnotherCredential: true))
+        await store.waitForRetry()
+        #expect(observer.lanes == ["another credential"])
+        await stop(dispatcher, run)
+    }
+
     @Test(.timeLimit(.minutes(1))) func refusedAccessPausesTheLaneAndItsProbeAsksAnew() async {
         let dispatcher = dispatcher()
         let run = Task(executorPreference: loop) { await dispatcher.run() }

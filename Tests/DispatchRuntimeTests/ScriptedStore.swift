@@ -20,6 +20,7 @@ actor ScriptedStore: OutboxStore {
     private var refused: Identifier?
     private let settled = Turnstile(0)
     private let recoveryAsked = Turnstile(0)
+    private let retryAsked = Turnstile(0)
 
     /// `row`: whether a claim gets the row, or finds it locked.
     init(row: Bool, refusal: StoreError? = nil) {
@@ -29,6 +30,7 @@ actor ScriptedStore: OutboxStore {
 
     func waitForSettle() async { await settled.enter() }
     func waitForRecovery() async { await recoveryAsked.enter() }
+    func waitForRetry() async { await retryAsked.enter() }
 
     func waitForClaim() async { await claimAsked.enter() }
     func answerClaim() async { await claimMayAnswer.leave() }
@@ -93,7 +95,10 @@ actor ScriptedStore: OutboxStore {
         return RecoveryReport(leases: 0, rows: 0, unknowns: 0, setAside: 0)
     }
 
-    func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int { 0 }
+    func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int {
+        await retryAsked.leave()
+        return 0
+    }
 
     func recheck(
         _ targets: [RecheckTarget], batch: Identifier, route: RouteNumber

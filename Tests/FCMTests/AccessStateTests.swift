@@ -91,6 +91,22 @@ import Testing
         #expect(state.access(at: at(300)) == .awaited && state.wantsToken(at: at(300)))
     }
 
+    @Test func `a token that comes ends what was wrong before`() {
+        for isRefused in [true, false] {
+            var state = granted()
+            state.asked()
+            if isRefused {
+                state.refused(Self.refusal, at: at(1800))
+            } else {
+                state.failed(reason: "503", wait: .zero, jitter: 0, at: at(1800))
+            }
+            state.asked()
+            state.granted(authorization: "Bearer b", life: .seconds(3600), askedAt: at(2100))
+            // Nobody asked in time, as after a machine slept.
+            #expect(state.access(at: at(9000)) == .awaited && state.wantsToken(at: at(9000)))
+        }
+    }
+
     @Test func `a refusal while a token serves waits for the token's end`() {
         var state = granted()
         state.asked()
