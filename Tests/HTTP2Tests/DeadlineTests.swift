@@ -130,6 +130,38 @@ import Testing
         #expect(server.connections == 1)
     }
 
+    /// Apple allows a PING after an hour of idleness.
+    @Test func anIdleConnectionIsLeftAloneForAnHour() async throws {
+        #expect(HTTP2ClientConfiguration(host: "a", port: 1).idlePingInterval >= .seconds(3600))
+        let interval = Duration.milliseconds(500)
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            connection.respond(try connection.nextRequest().stream)
+            var last = ContinuousClock.now
+            for _ in 0..<2 {
+                let before = connection.pings
+                while connection.pings == before { try connection.nextFrame() }
+                let now = ContinuousClock.now
+                // No more than a little earlier: the client counts from when it read what we wrote.
+                guard now - last >= interval - .milliseconds(20) else {
+                    throw ServerError.unexpected("a PING after \(now - last)")
+                }
+                last = now
+            }
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.pingAfter = .milliseconds(10)
+            $0.idlePingInterval = interval
+        } _: { harness in
+            await harness.submit()
+            _ = try await harness.results(1)
+            try await harness.wait("two PINGs") { $0.statistics.pings >= 2 }
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
     @Test func anIdleConnectionIsPingedAtItsOwnInterval() async throws {
         let server = try ScriptedServer { connection in
             try connection.begin()

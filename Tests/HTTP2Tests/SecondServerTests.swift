@@ -175,6 +175,69 @@ import Testing
         #expect(report.faults.isEmpty)
     }
 
+    @Test func howeverTheLimitChangesItIsNeverExceeded() async throws {
+        let report = try await RawServer.run("random_limits") {
+            $0.connectionsMax = 1
+            $0.requestTimeout = .seconds(60)
+        } _: { harness in
+            await harness.submit(400)
+            let results = try await harness.results(400)
+            #expect(results.allSatisfy { $0.status == 200 || $0.fault == .unanswered(.reset) })
+            #expect(await harness.statistics.sent == 400)
+        }
+        #expect(report.connections == 1)
+        #expect(report.faults.isEmpty)
+    }
+
+    @Test func aPeerThatAnswersNothingIsLeft() async throws {
+        let report = try await RawServer.run("mute") {
+            $0.requestTimeout = .seconds(1)
+            $0.timeoutsMax = 3
+            $0.backoffFirst = .milliseconds(1)
+            $0.backoffMax = .milliseconds(1)
+        } _: { harness in
+            for number in 1...2 {
+                await harness.submit(3, first: UInt64(number) * 10)
+                try await harness.wait("the end of connection \(number)") { $0.downWaits.count == number }
+                #expect(await harness.downCode == .timeouts)
+                try await harness.wait("another connection") { $0.statistics.connectionsOpened == number + 1 }
+            }
+            #expect(await harness.results.allSatisfy { $0.fault == .unanswered(.timeout) })
+            await harness.submit(1, first: 30)
+            let results = try await harness.results(7)
+            #expect(results[6].status == 200)
+        }
+        #expect(report.connections == 3)
+        #expect(report.faults.isEmpty)
+    }
+
+    /// Resets that cannot leave keep their streams open: the connections they are on must not stay in the way.
+    @Test func aPeerThatReadsNothingIsLeftInTheEnd() async throws {
+        let report = try await RawServer.run("deaf") {
+            $0.connectionsMax = 1
+            $0.requestTimeout = .seconds(1)
+            $0.timeoutsMax = 1
+            $0.backoffFirst = .milliseconds(1)
+            $0.backoffMax = .milliseconds(1)
+        } _: { harness in
+            for number in 1...3 {
+                try await harness.wait("connection \(number)") {
+                    if $0.statistics.connections == 0, $0.statistics.waiting == 0 {
+                        $0.submit(1, first: UInt64(number) * 1000, body: [])
+                    }
+                    return $0.statistics.connectionsOpened >= number
+                }
+                guard number < 3 else { break }
+                await harness.submit(100, first: UInt64(number) * 1000 + 1, body: [UInt8](repeating: 65, count: 60_000))
+                try await harness.wait("the end of connection \(number)") { $0.statistics.connections == 0 }
+            }
+            await harness.submit(1, first: 4000, body: [])
+            try await harness.wait("an answer") { $0.results.contains { $0.tag == 4000 && $0.status == 200 } }
+        }
+        #expect(report.connections == 3)
+        #expect(report.faults.isEmpty)
+    }
+
     @Test func aHalfOpenPeerIsFoundOutByPING() async throws {
         let report = try await RawServer.run("half_open") {
             $0.pingAfter = .milliseconds(200)

@@ -1,3 +1,4 @@
+import Foundation
 import HTTP2
 import Testing
 
@@ -177,6 +178,68 @@ import Testing
         }
         server.stop()
         #expect(server.failures.isEmpty)
+    }
+
+    @Test func afterALowerLimitTheQueueShrinks() async throws {
+        let isLow = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 10)])
+            let first = try connection.requests(10)
+            connection.sendSettings([(3, 1)])
+            try connection.synchronize()
+            _ = isLow.wait(timeout: .now() + 30)
+            for request in first { connection.respond(request.stream) }
+            for _ in 0..<10 {
+                let request = try connection.nextRequest()
+                try connection.synchronize()
+                guard connection.open.count == 1 else { throw ServerError.unexpected("more than one at limit 1") }
+                connection.respond(request.stream)
+            }
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectionsMax = 1
+        } _: { harness in
+            await harness.submit(2)
+            try await harness.wait("a limit of 10") { $0.streamsTold.last == 10 }
+            #expect(await harness.capacity == 18, "ten streams, as many that wait, less what there is")
+            await harness.submit(18, first: 3)
+            try await harness.wait("a limit of 1") { $0.streamsTold.last == 1 }
+            #expect(await harness.capacity == 0, "nothing is piled on what waits already")
+            isLow.signal()
+            _ = try await harness.results(18)
+            #expect(await harness.capacity <= 1)
+            let results = try await harness.results(20)
+            #expect(results.allSatisfy { $0.status == 200 })
+            #expect(await harness.capacity == 2, "one stream and one that waits")
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 1)
+    }
+
+    @Test func noMoreConnectionsAreMadeThanAllowed() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 2)])
+            let requests = try connection.requests(2)
+            // A PING shows that all streams have been taken for longer than another connection waits.
+            while connection.pings < 2 { try connection.nextFrame() }
+            for request in requests { connection.respond(request.stream) }
+            while true { connection.respond(try connection.nextRequest().stream) }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectionsMax = 2
+            $0.busyBeforeAnother = .milliseconds(20)
+            $0.pingAfter = .milliseconds(300)
+        } _: { harness in
+            await harness.submit(20)
+            let results = try await harness.results(20)
+            #expect(results.allSatisfy { $0.status == 200 })
+            #expect(await harness.statistics.connectionsOpened == 2)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 2)
     }
 
     @Test func streamIdsAreNotUsedUpToTheEnd() async throws {

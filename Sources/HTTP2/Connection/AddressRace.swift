@@ -105,6 +105,9 @@ final class AddressRace {
             ? failures.first?.address ?? attempts.first?.address ?? waiting.first : nil
     }
 
+    /// What the race waits for, for messages.
+    var progress: String { onlyAddress.map { "\($0): \(report)" } ?? report }
+
     /// What the addresses tried so far came to, for messages.
     var report: String {
         let tried = failures + attempts.map { ($0.address, "no answer") }

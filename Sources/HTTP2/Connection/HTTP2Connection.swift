@@ -146,7 +146,7 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     var progress: String {
         switch state {
         case .resolving: "the name is not resolved"
-        case .connecting: race?.report ?? ""
+        case .connecting: race?.progress ?? ""
         case .tunnelling: "the proxy has not answered"
         case .handshaking: "TLS is not agreed on"
         case .settling: "the peer has sent no SETTINGS"

@@ -41,6 +41,12 @@ struct FrameMeter {
                 continue
             }
             // RFC 9113 4.1: 24 bits of length, then 6 bytes that do not matter here.
+            if headCount == 0, count - offset >= 9 {
+                payloadLeft = Int(bytes[offset]) << 16 | Int(bytes[offset + 1]) << 8 | Int(bytes[offset + 2])
+                offset += 9
+                credit -= 1
+                continue
+            }
             if headCount < 3 { length = length << 8 | Int(bytes[offset]) }
             headCount += 1
             offset += 1

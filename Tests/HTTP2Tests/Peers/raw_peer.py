@@ -92,6 +92,7 @@ class Peer:
     def __init__(self, stream, number, report):
         self.stream = stream
         self.number = number
+        self.context = ""
         self.report = report
         self.encoder = Encoder()
         self.decoder = Decoder()
@@ -212,7 +213,7 @@ class Peer:
         self.report.raise_to("most_open", len(self.open))
         allowed = max([self.limit] + [limit for limit in self.unacknowledged if limit is not None])
         if len(self.open) > allowed:
-            self.report.add("faults", f"connection {self.number}: {len(self.open)} streams where {allowed} are allowed")
+            self.expect(False, f"{len(self.open)} streams where {allowed} are allowed")
         fields = dict(self.decoder.decode(frame.data))
         self.partial[frame.stream_id] = (fields, b"")
         if "END_STREAM" in frame.flags:
@@ -251,7 +252,7 @@ class Peer:
 
     def expect(self, holds, what):
         if not holds:
-            self.report.add("faults", f"connection {self.number}: {what}")
+            self.report.add("faults", f"connection {self.number}: {what}{self.context}")
 
     def serve(self):
         """Answers whatever comes, until the client closes."""

@@ -1,5 +1,6 @@
 """Scenarios that a client comes through. What they leave unsaid after they return is `serve`."""
 
+import random
 import struct
 import threading
 
@@ -66,6 +67,43 @@ def limits(peer):
     peer.synchronize()
     peer.expect(not peer.open, "a stream at a limit of 0")
     peer.settings({STREAMS: 1})
+
+
+def random_limits(peer):
+    """Limits from 0 to 12 in any order, also several at once, between answers in any order."""
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    peer.context = f" (seed {seed})"
+    peer.begin({STREAMS: chance.randrange(1, 13)})
+    for _ in range(400):
+        if peer.open and not peer.requests:
+            peer.synchronize()
+        if chance.randrange(3) == 0 or not peer.requests:
+            for _ in range(chance.randrange(1, 4)):
+                peer.settings({STREAMS: chance.randrange(13)})
+        for _ in range(chance.randrange(4)):
+            if peer.requests:
+                stream, _, _ = peer.requests.pop(chance.randrange(len(peer.requests)))
+                peer.answer(stream) if chance.randrange(5) else peer.reset(stream, PROTOCOL_ERROR)
+        peer.synchronize()
+    peer.settings({STREAMS: 12})
+
+
+def mute(peer):
+    """The first two connections answer nothing."""
+    peer.begin()
+    if peer.number <= 2:
+        peer.drain()
+
+
+def deaf(peer):
+    """The first two connections are not read any more, but go on showing signs of life."""
+    peer.begin({STREAMS: 1000, WINDOW: 1 << 20})
+    if peer.number <= 2:
+        peer.send(WindowUpdateFrame(0, window_increment=1 << 30))
+        while not FOREVER.wait(0.05):
+            peer.send(WindowUpdateFrame(0, window_increment=1))
+    peer.replenishes = True
 
 
 def silence(peer):
@@ -255,8 +293,8 @@ def http_1_in_place_of_settings(peer):
 SCENARIOS = {
     act.__name__: act
     for act in (
-        goaway_twice, refused_then_closed, reset_after_accept, limits, silence, always_500, half_open, headers_twice,
-        trailers_without_end, trailers_with_a_status, upper_case_header, connection_header, interim_and_trailers,
-        unknown_frames, data_on_closed_streams, large_bodies, endless_body, empty_error_bodies, window_exhaustion,
-        changing_settings, ping_in_place_of_settings, http_1_in_place_of_settings)
+        goaway_twice, refused_then_closed, reset_after_accept, limits, random_limits, mute, deaf, silence, always_500,
+        half_open, headers_twice, trailers_without_end, trailers_with_a_status, upper_case_header, connection_header,
+        interim_and_trailers, unknown_frames, data_on_closed_streams, large_bodies, endless_body, empty_error_bodies,
+        window_exhaustion, changing_settings, ping_in_place_of_settings, http_1_in_place_of_settings)
 }

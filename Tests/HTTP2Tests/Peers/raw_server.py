@@ -47,6 +47,8 @@ def main():
     context.set_alpn_protocols(["h2"])
     report = Report()
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        # Small, so that a scenario that does not read makes the client wait soon.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
         print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
         scenario = (raw_scenarios.SCENARIOS | raw_floods.SCENARIOS)[name]
         threading.Thread(target=accept, args=(listener, scenario, context, report), daemon=True).start()
