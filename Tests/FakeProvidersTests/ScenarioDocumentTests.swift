@@ -196,11 +196,30 @@ import Testing
         #expect(truth, comment, sourceLocation: sourceLocation)
     }
 
+    private static func page() throws -> String {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("docs/fake-providers.md")
+        return try String(contentsOf: file, encoding: .utf8)
+    }
+
+    /// Complaints list what is allowed: that is what the page has to explain.
+    @Test(arguments: [
+        "apns x", "fcm x", "token x", "fcm answer x", "token answer x", "apns empty 500 x", "fcm answer ok x",
+    ])
+    func `explains each word that a scenario may hold`(line: String) throws {
+        let error = try #require(throws: ScenarioError.self) { try Scenario(line) }
+        let list = try #require(error.complaint.components(separatedBy: "allowed: ").last)
+        let words = list.components(separatedBy: ", ")
+        #expect(words.count > 5)
+        let page = try Self.page()
+        for word in words {
+            #expect(page.contains("`\(word)`") || page.contains("`\(word) "), "\(word)")
+        }
+    }
+
     /// The recipes of the page: title and text.
     private static func recipes() throws -> [(title: String, text: String)] {
-        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("docs/fake-providers.md")
-        let parts = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n#### ").dropFirst()
+        let parts = try page().components(separatedBy: "\n#### ").dropFirst()
         return try parts.map { part in
             let title = try #require(part.split(separator: "\n").first)
             let block = try #require(part.components(separatedBy: "```scenario\n").dropFirst().first)
