@@ -11,6 +11,8 @@ struct Crowd {
     var badTokens: [String] = []
     /// Distinguishes crowds on one stage.
     var name = "c"
+    /// Where the devices are registered.
+    var environment = "sandbox"
 
     /// How many of them have a good device.
     var good: Int { rows - (badEvery.map { rows / $0 } ?? 0) }
@@ -33,7 +35,7 @@ struct Crowd {
                     CASE WHEN \(bad)
                         THEN rpad((ARRAY[\(tokens)])[1 + n / \(badEvery ?? 1) % \(max(1, badTokens.count))], 8, '0')
                         ELSE '0a0a0a0a' END || lpad(to_hex(n), 8, '0') || md5('\(name)') || repeat('0', 16),
-                    environment => 'sandbox')
+                    environment => '\(environment)')
                 FROM generate_series(\(first), \(min(rows, first + 999))) n
                 """)
         }

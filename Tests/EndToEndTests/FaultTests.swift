@@ -74,6 +74,46 @@ import Testing
         }
     }
 
+    @Test func aStopIsHeldUpByNoProviderThatNeverAnswers() async throws {
+        try await Stage.on(.postgres15) { stage in
+            try await enqueue(60, on: stage, token: "fa000a")
+            let worker = try stage.startWorker(
+                Self.shortLease.merging(["POSTBELL_CONCURRENCY": "20", "POSTBELL_STOP_TIMEOUT": "2s"]) { _, new in new }
+            )
+            _ = await stage.apns.requests(reaching: 20)
+            worker.send(SIGTERM)
+            #expect(try await worker.end() == 0)
+            let asked = await stage.apns.statistics.requests
+            // What was asked is unknown, the rest went back as it was; nothing is left to a lease.
+            let rows = "SELECT concat_ws(' ', outcome, count(*)) FROM postbell.ledger GROUP BY outcome"
+            #expect(try await stage.texts(rows) == ["unknown \(asked)"])
+            let places = "SELECT concat_ws(' ', place, count(*)) FROM postbell.places GROUP BY place"
+            #expect(try await stage.texts(places) == ["queue 60"])
+            #expect(try await stage.texts("SELECT count(*) FROM postbell.leases") == ["0"])
+            #expect(try await stage.audit() == [])
+        }
+    }
+
+    @Test func aLaneThatIsNeverAnsweredHoldsUpNoOther() async throws {
+        try await Stage.on(.postgres15) { stage in
+            // Production is a lane of its own, with connections of its own, though the fake stands for both.
+            try await enqueue(1000, on: stage, token: "fa000a")
+            let crowd = Crowd(rows: 2000, name: "well", environment: "production")
+            try await crowd.register(stage)
+            let worker = try stage.startWorker(["POSTBELL_REQUEST_TIMEOUT": "10s", "POSTBELL_CONCURRENCY": "500"])
+            _ = await stage.apns.requests(reaching: 500)
+            try await crowd.enqueue(stage)
+            try await crowd.waitUntilReached(stage)
+            let silent = await stage.apns.statistics.unanswered
+            #expect(silent >= 500, "the other lane is full all the time")
+            let hole = "SELECT count(*) FROM postbell.ledger WHERE environment = 'sandbox' AND outcome = 'delivered'"
+            #expect(try await stage.texts(hole) == ["0"])
+            #expect(try await crowd.outcomesOfGood(stage) == ["delivered t 1 2000"])
+            worker.send(SIGTERM)
+            #expect(try await worker.stop() == 0)
+        }
+    }
+
     @Test(arguments: ["claim", "settle"])
     func aLostAnswerIsNoCrashAndNoLoss(statement: String) async throws {
         let proxy = try Proxy(to: DatabaseServer.postgres15.socketPath())
