@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Providers fail for minutes, and what workers do about it is counted.
+
+    faults.py --programs FOLDER --server CONNECTION --folder FOLDER [--minutes N] [--rows N] [--only NAME]…
+
+CONNECTION belongs to a superuser of a private server; logs go to the folder. Each fault has a database and a fake
+provider of its own and prints one line. The status is 0 when all holds, 3 when a limit broke.
+"""
+
+import argparse
+import os
+import sys
+import threading
+
+import isolation
+import outages
+import storm
+
+# All at once: they wait more than they work. Those behind are measured or busy, and run alone.
+TOGETHER = {"503": outages.unavailable, "429": outages.throttled, "403": outages.refused}
+ALONE = {"goaway": storm.run, "isolation": isolation.run}
+
+
+def guarded(fault, options, broken):
+    """Runs one fault; whatever it raises is its failure, and the others go on."""
+    try:
+        faults = fault(options)
+    except SystemExit as end:
+        faults = [str(end)]
+    except Exception as failure:  # said like any other, so that no fault hides behind it
+        faults = [f"{type(failure).__name__}: {failure}"]
+    broken.extend(faults)
+    for line in faults[:20]:
+        print(f"  broke: {line}", file=sys.stderr, flush=True)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("programs", "server", "folder"):
+        arguments.add_argument(f"--{name}", required=True)
+    arguments.add_argument("--minutes", type=int, default=10)
+    arguments.add_argument("--rows", type=int, default=20_000)
+    arguments.add_argument("--only", action="append", choices=[*TOGETHER, *ALONE], default=[])
+    options = arguments.parse_args()
+    broken = []
+    wanted = options.only or [*TOGETHER, *ALONE]
+    threads = [threading.Thread(target=guarded, args=(fault, options, broken))
+               for name, fault in TOGETHER.items() if name in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name, fault in ALONE.items():
+        if name in wanted:
+            guarded(fault, options, broken)
+    sys.exit(3 if broken else 0)
+
+
+os.umask(0o077)
+main()
