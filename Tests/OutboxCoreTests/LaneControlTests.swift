@@ -331,6 +331,6 @@ import Testing
         scene.claim(scene.single(200))
         #expect(scene.sent().count == 200)
         scene.claim(scene.single(50), spentAttempts: 1)
-        #expect(scene.sent().count == 30, "ten to begin with, and a tenth of the first sends")
+        #expect(scene.sent().count == 18, "a tenth of the first sends, of which a tenth is kept back")
     }
 }
