@@ -20,17 +20,26 @@ extension Dispatcher {
     private static let retriedAtOnce = 10_000
 
     /// Makes what waits for a pause to end due at once, on lanes that somebody has looked after: by SIGHUP, or by the
-    /// start of this worker. A statement that fails is repeated with the next turn of the upkeep.
+    /// start of this worker. Repeated with the next turn of the upkeep when the connection failed. What the database
+    /// ends is not, as when more rows wait than it can look through in its time: they wait for their pause to end.
     func retryHeld() async {
         let lanes = lanesToRetry
         let routes = lanes.flatMap { state.lanes[$0].routes }
         guard !routes.isEmpty else { return }
         await attempt { () async throws(StoreError) in
-            let moved = try await self.store.retryHeld(on: routes, limit: Self.retriedAtOnce)
-            if moved < Self.retriedAtOnce { self.lanesToRetry.subtract(lanes) } else { self.upkeepSignal.ring() }
-            guard moved > 0 else { return }
-            self.state.recovered()
-            self.claimSignal.ring()
+            var isOver = true
+            defer { if isOver { self.lanesToRetry.subtract(lanes) } }
+            do throws(StoreError) {
+                let moved = try await self.store.retryHeld(on: routes, limit: Self.retriedAtOnce)
+                guard moved > 0 else { return }
+                isOver = moved < Self.retriedAtOnce
+                if !isOver { self.upkeepSignal.ring() }
+                self.state.recovered()
+                self.claimSignal.ring()
+            } catch {
+                isOver = error.kind != .connection
+                throw error
+            }
         }
     }
 }

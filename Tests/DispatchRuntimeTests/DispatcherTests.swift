@@ -96,6 +96,23 @@ import Testing
         loop.stop()
     }
 
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [(StoreError.Kind.transient, 1...1), (.refused, 1...1), (.connection, 2...100)])
+    func heldRowsAreLookedForAgainOnlyWhenTheConnectionFailed(kind: StoreError.Kind, times: ClosedRange<Int>) async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let refusal = StoreError(kind: kind, operation: "retry_held", message: "refused by the script")
+        let store = ScriptedStore(row: false, heldRefusal: refusal)
+        let dispatcher = dispatcher(on: loop, over: store, lease: .milliseconds(100))
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        for _ in 0..<3 { await store.waitForRecovery() }
+        await dispatcher.stop()
+        await run.value
+        let asked = await store.retriesOfHeld
+        #expect(times.contains(asked))
+        loop.stop()
+    }
+
     @Test(.timeLimit(.minutes(1))) func aRowWhoseKindCannotBeReadGoesBack() async {
         let loop = EventLoop.startThread(name: "dispatcher")
         let store = ScriptedStore(row: true)

@@ -18,14 +18,18 @@ actor ScriptedStore: OutboxStore {
     /// What the first lease's flushes are refused with until another one's was written.
     private let refusal: StoreError?
     private var refused: Identifier?
+    /// What looking for held rows is refused with, and how often that was asked for.
+    private let heldRefusal: StoreError?
+    private(set) var retriesOfHeld = 0
     private let settled = Turnstile(0)
     private let recoveryAsked = Turnstile(0)
     private let retryAsked = Turnstile(0)
 
     /// `row`: whether a claim gets the row, or finds it locked.
-    init(row: Bool, refusal: StoreError? = nil) {
+    init(row: Bool, refusal: StoreError? = nil, heldRefusal: StoreError? = nil) {
         self.row = row
         self.refusal = refusal
+        self.heldRefusal = heldRefusal
     }
 
     func waitForSettle() async { await settled.enter() }
@@ -97,6 +101,8 @@ actor ScriptedStore: OutboxStore {
 
     func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int {
         await retryAsked.leave()
+        retriesOfHeld += 1
+        if let heldRefusal { throw heldRefusal }
         return 0
     }
 
