@@ -99,7 +99,11 @@ let package = Package(
         ),
         tests("Telemetry", ["Telemetry"]),
         tests(
-            "Operations", ["Operations", "OutboxCore", "OutboxPostgres", "Postgres", "HTTP2", "Telemetry", "Support"]),
+            "Operations",
+            [
+                "Operations", "OutboxCore", "OutboxPostgres", "Postgres", "HTTP2", "Telemetry", "FakeProviders",
+                "Support",
+            ]),
         tests("DispatchRuntime", ["DispatchRuntime", "OutboxCore", "EventLoop", "HTTP2", "Telemetry", "Support"]),
         tests("FakeProviders", ["FakeProviders", "EventLoop", "HTTP2", "Credentials"]),
         tests("EndToEnd", ["Support", "EventLoop", "Postgres", "FakeProviders"]),

@@ -113,6 +113,12 @@ struct FCMBody {
             || key.starts(with: "gcm".utf8)
     }
 
+    /// What makes a kind one that FCM cannot take; nil when nothing does. `define_kind` refuses the same.
+    static func fault(of kind: Kind) -> String? {
+        let reserved = kind.keys.first { isReserved(Array($0.name.utf8)[...]) }
+        return reserved.map { "payload key \"\($0.name)\" is reserved by FCM" }
+    }
+
     // MARK: Raw
 
     /// Members of a message that a producer may write. What addresses it (`token`, `fid`, `topic`, `condition`) is not

@@ -54,6 +54,10 @@ package struct FCMProvider: PushProvider {
         encoder.add(target, tag: tag, text: text, into: &requests)
     }
 
+    package func fault(of kind: Kind) -> String? {
+        FCMBody.fault(of: kind)
+    }
+
     package func decode(_ response: HTTPResponse, text: [UInt8]) -> Outcome {
         // The time matters to a `retry-after` alone, which no accepted message has.
         decoder.decode(response, text: text, now: response.status == 200 ? 0 : CredentialInstant.now.seconds)

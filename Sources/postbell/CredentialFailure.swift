@@ -14,6 +14,13 @@ extension CommandFailure {
         self.init(.configuration, what: "the key file \(path) \(complaint)", place: place, next: advice)
     }
 
+    /// A service account that was refused; `place` is the setting that names its file.
+    init(_ error: ServiceAccountError, place: String) {
+        self.init(
+            .configuration, what: "the service account file \(error.path) \(error.complaint)", place: place,
+            next: error.advice)
+    }
+
     /// A file of CAs that was refused.
     init(certificateFile error: HTTP2ConnectionError) {
         self.init(

@@ -25,7 +25,7 @@ actor DispatchWorker {
     init(_ environment: DispatchEnvironment) throws(CommandFailure) {
         self.environment = environment
         stopSignal = StopSignal(on: environment.loop)
-        lanes = try WorkerLanes(environment.configuration, log: environment.log).make()
+        lanes = try WorkerLanes(environment.configuration, log: environment.log).make(on: environment.loop)
         do throws(PostgresError) {
             var database = try PostgresConfiguration(environment.configuration.database.connectionString)
             database.applicationName = "postbell dispatch"

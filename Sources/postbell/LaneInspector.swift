@@ -8,11 +8,10 @@ import Telemetry
 /// Answers what `postbell check` asks about providers, with the lanes that a worker would have.
 struct LaneInspector: ProviderInspector {
     func credentials(of configuration: Configuration) -> [CheckItem] {
-        let items = APNSInspector(configuration).run()
+        let items = APNSInspector(configuration).run() + FCMInspector(configuration).run()
         if items.contains(where: { $0.status == .failure }) { return items }
         do throws(CommandFailure) {
-            // Each credential is in order by itself; what they share is left.
-            _ = try lanes(configuration).make()
+            if !items.isEmpty { try lanes(configuration).checkCAFile() }
         } catch {
             return items + CheckItem.failures(.credential, error)
         }
@@ -25,14 +24,17 @@ struct LaneInspector: ProviderInspector {
     }
 
     func endpoints(of configuration: Configuration, on loop: EventLoop) async -> [CheckItem] {
-        guard let configurations = try? lanes(configuration).make() else { return [] }
+        let worker = lanes(configuration)
+        guard let lanes = try? worker.make(on: loop) else { return [] }
+        var uses = lanes.map { (name: $0.description.name, transport: $0.transport) }
+        if let transport = worker.tokenTransport { uses.append(("FCM's access tokens", transport)) }
         var items: [CheckItem] = []
         var seen: [String: [String]] = [:]
         var transports: [(name: String, transport: HTTP2ClientConfiguration)] = []
-        for lane in configurations {
-            let name = "\(lane.transport.host):\(lane.transport.port)"
-            if seen[name] == nil { transports.append((name, lane.transport)) }
-            seen[name, default: []].append(lane.description.name)
+        for use in uses {
+            let name = "\(use.transport.host):\(use.transport.port)"
+            if seen[name] == nil { transports.append((name, use.transport)) }
+            seen[name, default: []].append(use.name)
         }
         for (name, transport) in transports {
             let uses = (seen[name] ?? []).joined(separator: ", ")

@@ -50,6 +50,22 @@ import Testing
         }
     }
 
+    @Test func accessTokensTakeTheSameWay() async throws {
+        try await GoogleStage.on { stage, google in
+            let proxy = try ConnectProxy()
+            defer { proxy.stop() }
+            let worker = try stage.startWorker(google.environment.merging(settings(proxy)) { _, new in new })
+            try await google.enqueue("bob", on: stage)
+            try await stage.waitFor("bob", "dispatched")
+            let targets = Set(proxy.requests.compactMap { $0.split(separator: " ").dropFirst().first.map(String.init) })
+            for name in ["POSTBELL_FCM_ENDPOINT", "POSTBELL_FCM_TOKEN_ENDPOINT"] {
+                let host = google.environment[name]?.replacing("https://", with: "") ?? ""
+                #expect(targets.contains(host), "\(targets)")
+            }
+            #expect(try await worker.stop() == 0)
+        }
+    }
+
     @Test(arguments: [["no_proxy": "localhost"], ["POSTBELL_PROXY": "none"]])
     func anExceptionIsReachedDirectly(change: [String: String]) async throws {
         try await Stage.on(.postgres15) { stage in

@@ -33,7 +33,8 @@ package enum CheckTopic: String, CaseIterable, Sendable {
     package var meaning: String {
         switch self {
         case .configuration: "every setting is understood, and they fit together"
-        case .credential: "key file (kind, owner, mode, key), key id, team id, topics"
+        case .credential:
+            "each credential's file (kind, owner, mode, key), key id, team id, topics, environments; project and apps"
         case .database: "a session can be opened with the worker's settings"
         case .version: "PostgreSQL is one of the supported versions"
         case .primary: "the server takes writes"
