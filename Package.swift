@@ -50,7 +50,7 @@ let package = Package(
         library("EventLoop", ["CLinux"]),
         library("Postgres", ["EventLoop", "CLibPQ"]),
         library("HTTP2", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL"]),
-        library("Credentials", ["COpenSSL"]),
+        library("Credentials", ["CLinux", "COpenSSL"]),
 
         // adapters
         library("OutboxPostgres", ["OutboxCore", "Postgres", "EventLoop"]),

@@ -1,9 +1,11 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // Plain ints written before the handler is installed and read by it; sig_atomic_t is what POSIX allows here.
@@ -39,6 +41,36 @@ int clinux_signal_to_eventfd(int signal, int descriptor) {
 
 void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
+}
+
+int clinux_keep_memory_private(void) {
+    // The limit stops core files. It does not stop a core_pattern that is a pipe; the second does (core(5)).
+    struct rlimit none = {0, 0};
+    if (setrlimit(RLIMIT_CORE, &none) != 0) return -1;
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -1;
+    // Those that Swift's runtime may have taken for its backtracer, which prints what registers point to.
+    static const int crashes[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) {
+        if (signal(crashes[i], SIG_DFL) == SIG_ERR) return -1;
+    }
+    return 0;
+}
+
+void clinux_erase_and_free(void *memory) {
+    if (memory == NULL) return;
+    explicit_bzero(memory, malloc_usable_size(memory));
+    free(memory);
+}
+
+void *clinux_erasing_realloc(void *memory, size_t size) {
+    if (memory == NULL) return malloc(size);
+    size_t old = malloc_usable_size(memory);
+    if (size != 0 && size <= old) return memory;
+    void *moved = size == 0 ? NULL : malloc(size);
+    if (moved == NULL && size != 0) return NULL;
+    if (moved != NULL) memcpy(moved, memory, old);
+    clinux_erase_and_free(memory);
+    return moved;
 }
 
 extern char **environ;

@@ -1,3 +1,5 @@
+import COpenSSL
+
 /// A signed token in compact form (RFC 7519, RFC 7515 7.1), read without yet believing it.
 package struct JSONWebToken: Equatable, Sendable {
     /// The header's `alg`.
@@ -41,6 +43,8 @@ package struct JSONWebToken: Equatable, Sendable {
         keyID: String, teamID: String, issuedAt: Int64, signedBy key: borrowing SigningKey
     ) -> String? {
         var text: [UInt8] = []
+        // Once its copy is a string, nobody needs this one.
+        defer { text.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
         text.reserveCapacity(256)
         Base64URL.encode("{\"alg\":\"ES256\",\"kid\":\"\(keyID)\"}".utf8, into: &text)
         text.append(UInt8(ascii: "."))

@@ -79,6 +79,9 @@ struct Stage {
             """)
     }
 
+    /// The key that workers sign with.
+    var keyFile: String { environment["APNS_KEY_FILE"] ?? "" }
+
     /// How the stage's workers reach the database.
     var databaseURL: String { environment["DATABASE_URL"] ?? "" }
 

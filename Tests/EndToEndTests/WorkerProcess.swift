@@ -6,7 +6,11 @@ final class WorkerProcess: Sendable {
     private let process: Process
     private let log: URL
 
-    /// Starts `arguments[0]`, a program of the package, with nothing but `environment`. Standard error goes to a file.
+    /// Where it runs.
+    var directory: URL { log.deletingLastPathComponent() }
+
+    /// Starts `arguments[0]`, a program of the package, with nothing but `environment`. All that it prints goes to a
+    /// file, beside which it runs.
     init(_ arguments: [String], environment: [String: String], log: URL) throws {
         self.log = log
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
@@ -17,8 +21,10 @@ final class WorkerProcess: Sendable {
         process.arguments = Array(arguments.dropFirst())
         process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { first, _ in first }
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = try FileHandle(forWritingTo: log)
+        process.currentDirectoryURL = log.deletingLastPathComponent()
+        let output = try FileHandle(forWritingTo: log)
+        process.standardOutput = output
+        process.standardError = output
         try process.run()
     }
 
@@ -28,6 +34,9 @@ final class WorkerProcess: Sendable {
 
     /// What it has logged so far.
     var errors: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
+
+    /// Its process id.
+    var identifier: Int32 { process.processIdentifier }
 
     /// Whether it has not ended.
     var isRunning: Bool { process.isRunning }

@@ -14,7 +14,7 @@ package struct HTTPFieldName: Equatable, Sendable {
 }
 
 /// A header that many requests share, with its value.
-package struct HTTPHeader: Equatable, Sendable {
+package struct HTTPHeader: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
     /// Lower-case name.
     package let name: String
     /// The value, already checked for control characters by whoever made it.
@@ -28,6 +28,11 @@ package struct HTTPHeader: Equatable, Sendable {
         self.value = value
         self.isSensitive = isSensitive
     }
+
+    package var description: String { "\(name): \(isSensitive ? "not shown" : value)" }
+
+    /// The description alone, so that a dump shows no more than it does.
+    package var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 }
 
 /// One request of a batch: what it shares (by index) and what is its own (by slices of the batch's buffer).

@@ -39,6 +39,7 @@ package struct CommandLineTool: Sendable {
         Self.prepareSignals()
         Self.openStandardDescriptors()
         do throws(CommandFailure) {
+            try ProcessMemory.keepPrivate()
             switch try ArgumentParser(commands: Self.commands).parse(arguments) {
             case .version:
                 output.write("postbell \(PostbellVersion.current)\n")
