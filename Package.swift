@@ -97,6 +97,9 @@ let package = Package(
             "FCM", ["FCM", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders", "Support"],
             exclude: ["fcm.v1.discovery.json"]  // Google's schema, read by the tests
         ),
+        tests(
+            "Providers",
+            ["APNS", "FCM", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders", "Support"]),
         tests("Telemetry", ["Telemetry"]),
         tests(
             "Operations",

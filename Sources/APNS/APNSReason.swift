@@ -26,13 +26,16 @@ package struct APNSReason: Equatable, Sendable {
     package let floor: Floor
     /// What the lane has to do.
     package let advice: LaneAdvice
-    /// What an operator is to make of it, for the documentation.
+    /// What it means, for the documentation.
     package let meaning: String
+    /// What an operator is to do about it, for the documentation; empty for nothing.
+    package let remedy: String
 
     /// A row. `kind` first: it says most.
     init(
         _ status: Int16, _ reason: String, _ kind: OutcomeKind, _ scope: FaultScope = .target,
-        proof: TokenProof = .none, floor: Floor = .none, advice: LaneAdvice = .none, meaning: String
+        proof: TokenProof = .none, floor: Floor = .none, advice: LaneAdvice = .none, meaning: String,
+        remedy: String = ""
     ) {
         self.status = status
         self.reason = reason
@@ -42,6 +45,7 @@ package struct APNSReason: Equatable, Sendable {
         self.floor = floor
         self.advice = advice
         self.meaning = meaning
+        self.remedy = remedy
     }
 
     /// The row for this status and reason, or for the status class when the reason is not Apple's (any more).
@@ -53,14 +57,20 @@ package struct APNSReason: Equatable, Sendable {
     /// What a status means when its reason is missing or in no table.
     package static func unknown(status: Int) -> APNSReason {
         let number = Int16(clamping: status)
-        return switch status {
-        case 403: APNSReason(number, "", .misconfigured, .lane, meaning: "refused for the whole credential")
-        case 410: APNSReason(number, "", .unregistered, proof: .proven, meaning: "the token is dead")
-        case 429: APNSReason(number, "", .throttled, floor: .fixed(throttleFloor), meaning: "too many requests")
-        case 500...599: APNSReason(number, "", .retry, floor: .serverError, meaning: "a fault of the service")
-        default: APNSReason(number, "", .rejected, meaning: "our request is at fault")
+        switch status {
+        case 403:
+            return APNSReason(
+                number, "", .misconfigured, .lane, meaning: "refused for the whole credential",
+                remedy: "check key, team and environment")
+        case 410: return APNSReason(number, "", .unregistered, proof: .proven, meaning: "the token is dead")
+        case 429: return APNSReason(number, "", .throttled, floor: .fixed(throttleFloor), meaning: "too many requests")
+        case 500...599: return APNSReason(number, "", .retry, floor: .serverError, meaning: "a fault of the service")
+        default: return APNSReason(number, "", .rejected, meaning: "our request is at fault", remedy: defect)
         }
     }
+
+    /// What to do about what only we can have caused.
+    static let defect = "report a defect"
 
     /// The floor after a 429: Apple publishes no number, and 30 s are the least that has been seen to help.
     package static let throttleFloor = Duration.seconds(30)

@@ -4,7 +4,7 @@ package import OutboxCore
 
 /// Turns notifications and targets into requests to APNs: what all targets share is written once, a target adds its
 /// path.
-package struct APNSRequestEncoder {
+package struct APNSRequestEncoder: CustomStringConvertible, CustomReflectable {
     /// The parts of the notification begun last.
     private struct Shared {
         var headers: Int32 = 0
@@ -41,6 +41,11 @@ package struct APNSRequestEncoder {
     package init(topics: [String]) {
         self.topics = Set(topics)
     }
+
+    package var description: String { "encoder of pushes to APNs" }
+
+    /// Nothing: it holds a provider token.
+    package var customMirror: Mirror { Mirror(self, children: []) }
 
     /// Sets the provider token for the requests to come.
     package mutating func setAuthorization(_ value: String) {

@@ -3,7 +3,7 @@ package import OutboxCore
 
 /// Turns notifications and targets into requests to FCM: what all targets share is written once, a target adds its
 /// token in front of it.
-package struct FCMRequestEncoder {
+package struct FCMRequestEncoder: CustomStringConvertible, CustomReflectable {
     /// Shortest and longest token, in bytes: what `device_register` takes. Google promises no length.
     package static let tokenLengths = 8...1024
 
@@ -22,6 +22,11 @@ package struct FCMRequestEncoder {
     package init(project: String) {
         path = Array("/v1/projects/\(project)/messages:send".utf8)
     }
+
+    package var description: String { "encoder of messages to FCM" }
+
+    /// Nothing: it holds an access token.
+    package var customMirror: Mirror { Mirror(self, children: []) }
 
     /// Sets the whole value of `authorization` (`Bearer …`) for the requests to come.
     package mutating func setAuthorization(_ value: String) {
