@@ -17,6 +17,8 @@ package final class TokenCache: Sendable {
     private struct State {
         var token: ProviderToken?
         var mintedAt: ContinuousClock.Instant?
+        /// Whether a token came before the present one.
+        var isSuccessor = false
         var replacedAt: ContinuousClock.Instant?
         var keyMark: [UInt8] = []
         var keyNumber = 0
@@ -43,7 +45,8 @@ package final class TokenCache: Sendable {
         self.schedule = schedule
     }
 
-    /// The token to present at `now`; made anew when it is due and the last mint lies 20 minutes back.
+    /// The token to present at `now`; made anew when it is due and the last mint lies 20 minutes back, or as long as
+    /// the refresh age when that mint was a replacement.
     ///
     /// While a renewal fails the old token is answered until it is an hour old, and `renewalFault` says why.
     package func token(now: CredentialInstant) throws(CredentialError) -> ProviderToken {
@@ -53,7 +56,7 @@ package final class TokenCache: Sendable {
                 return try serve(state.token, despite: fault, now)
             }
             if let token = state.token, let mintedAt = state.mintedAt,
-                now.monotonic < mintedAt + Self.shortestInterval
+                now.monotonic < mintedAt + (mintedAt == state.replacedAt ? refreshAge : Self.shortestInterval)
             {
                 return token
             }
@@ -67,9 +70,12 @@ package final class TokenCache: Sendable {
         }
     }
 
-    /// Makes a token with `iat` now, off the grid, after the provider called `rejected` expired: once within the
-    /// refresh age. When another lane has replaced it already, that one's token is the answer. Nil stands for the
-    /// present token.
+    /// Makes a token off the grid after the provider called `rejected` expired: once within the refresh age, and not
+    /// when `rejected` is young and followed another, since what calls that one expired is no matter of age. When
+    /// another lane has replaced it already, that one's token is the answer. Nil stands for the present token.
+    ///
+    /// With the intervals of `token` and `probe` a key has at most three tokens in any hour, however often they are
+    /// refused. Processes that are refused at the same time share theirs, unless a common point of the clock lies between.
     package func replace(
         _ rejected: ProviderToken? = nil, now: CredentialInstant
     ) throws(CredentialError) -> Replacement {
@@ -78,23 +84,29 @@ package final class TokenCache: Sendable {
             if let replacedAt = state.replacedAt, now.monotonic < replacedAt + .seconds(schedule.refreshAge) {
                 return .refused
             }
-            let token = try mint(issuedAt: now.seconds, now: now, &state)
+            if state.isSuccessor, let mintedAt = state.mintedAt, now.monotonic < mintedAt + Self.youth {
+                return .refused
+            }
+            let issuedAt = schedule.replacementTime(at: now.seconds, after: state.token?.issuedAt)
+            let token = try mint(issuedAt: issuedAt, now: now, &state)
             state.replacedAt = now.monotonic
             return .replaced(token)
         }
     }
 
     /// The token for a probe after a pause: the key file is read again, and a token made only if it holds another key
-    /// or the last mint lies 20 minutes back.
+    /// or the last mint lies as long back as the refresh age.
     package func probe(now: CredentialInstant) throws(CredentialError) -> ProviderToken {
         try state.withLock { state throws(CredentialError) in
             let key = try readKey()
             if let token = state.token, let mintedAt = state.mintedAt, Self.mark(of: key) == state.keyMark,
-                now.monotonic < mintedAt + Self.shortestInterval
+                now.monotonic < mintedAt + refreshAge
             {
                 return token
             }
-            return try sign(with: key, issuedAt: now.seconds, now: now, &state)
+            let isOther = Self.mark(of: key) != state.keyMark
+            return try sign(
+                with: key, issuedAt: isOther ? now.seconds : schedule.issueTime(at: now.seconds), now: now, &state)
         }
     }
 
@@ -118,6 +130,10 @@ package final class TokenCache: Sendable {
     }
 
     private static let shortestInterval = Duration.seconds(TokenSchedule.shortestInterval)
+    /// Age below which a token that followed another cannot have expired: Apple takes a token for an hour, and two of
+    /// them within the hour before are as many as leave room for a replacement.
+    private static let youth = Duration.seconds(25 * 60)
+    private var refreshAge: Duration { .seconds(schedule.refreshAge) }
 
     private func serve(
         _ token: ProviderToken?, despite fault: CredentialError, _ now: CredentialInstant
@@ -153,6 +169,8 @@ package final class TokenCache: Sendable {
             let text = JSONWebToken.compact(keyID: keyID, teamID: teamID, issuedAt: issuedAt, signedBy: key)
         else { throw .signing(path: file.path) }
         let mark = Self.mark(of: key)
+        // Another key has an account of its own with Apple.
+        state.isSuccessor = state.token != nil && mark == state.keyMark
         if mark != state.keyMark { state.keyNumber += 1 }
         state.keyMark = mark
         let token = ProviderToken(

@@ -33,6 +33,16 @@ package struct TokenSchedule: Equatable, Sendable {
         return now < late || late <= step ? step : late
     }
 
+    /// The `iat` of a token that is made in place of one with `refused`, and later than that: the last full five
+    /// minutes or the last full minute, so that processes which are refused together present one token; else now.
+    func replacementTime(at now: Int64, after refused: Int64?) -> Int64 {
+        for step in [Int64(5 * 60), 60] {
+            let point = now - Self.remainder(now, step)
+            if refused.map({ point > $0 }) ?? true { return point }
+        }
+        return now
+    }
+
     /// How far ahead of us an `iat` may lie before it is a sign that our clock was set back, in seconds.
     private static let aheadLimit: Int64 = 5 * 60
 

@@ -79,19 +79,66 @@ import Testing
         #expect(issued.sorted() == [0, 20, 40, 80, 120].map { Self.start + $0 * 60 })
     }
 
-    @Test func `a replacement is made once, with the time of now`() throws {
+    @Test func `a replacement is made once, with a time that processes share`() throws {
         let cache = try cache()
         let first = try cache.token(now: Self.at(5))
         guard case .replaced(let replacement) = try cache.replace(now: Self.at(7)) else {
             Issue.record("the first replacement is made")
             return
         }
-        #expect(replacement.issuedAt == Self.at(7).seconds)
+        #expect(replacement.issuedAt == Self.at(5).seconds, "the last of the five-minute points")
         #expect(replacement != first)
         #expect(try cache.token(now: Self.at(8)) == replacement)
         #expect(try cache.replace(now: Self.at(8)) == .refused)
         #expect(try cache.replace(now: Self.at(46)) == .refused)
         #expect(try cache.replace(now: Self.at(47)) != .refused)
+    }
+
+    /// What two processes of one key present while the provider calls every token expired. Each replaces its token when
+    /// it may, pauses for 40 minutes when it may not, and then probes.
+    @Test(arguments: Array(stride(from: Int64(1), to: 80, by: 3)))
+    func `two processes in a storm of refusals present three tokens an hour`(begin: Int64) throws {
+        var presented: [(second: Int64, issuedAt: Int64)] = []
+        // They meet their refusals a second apart.
+        for (delay, cache) in zip([Int64(30), 31], [try cache(), try cache()]) {
+            var pausedUntil: Int64?
+            for minute in Int64(0)..<300 {
+                let second = minute * 60 + delay
+                let now = Self.at(minute, seconds: delay)
+                if let until = pausedUntil, second < until { continue }
+                let token = try pausedUntil == nil ? cache.token(now: now) : cache.probe(now: now)
+                presented.append((second, token.issuedAt))
+                guard minute >= begin else { continue }
+                if case .replaced = try cache.replace(token, now: now), pausedUntil == nil { continue }
+                pausedUntil = second + 2400
+            }
+        }
+        for (end, _) in presented {
+            let hour = presented.filter { $0.second > end - 3600 && $0.second <= end }
+            #expect(Set(hour.map(\.issuedAt)).count <= 3, "the storm began at minute \(begin)")
+        }
+    }
+
+    @Test func `a replacement is later than what it replaces`() throws {
+        for second in Int64(0)..<400 {
+            let cache = try cache()
+            let first = try cache.token(now: Self.at(0, seconds: second))
+            guard second > 0 else { continue }
+            guard case .replaced(let token) = try cache.replace(first, now: Self.at(0, seconds: second)) else {
+                Issue.record("the first token is replaced")
+                return
+            }
+            #expect(token.issuedAt > first.issuedAt)
+            #expect(token.issuedAt <= Self.at(0, seconds: second).seconds)
+        }
+    }
+
+    @Test func `a token that followed another is not replaced in its first 25 minutes`() throws {
+        let cache = try cache()
+        _ = try cache.token(now: Self.at(5))
+        let second = try cache.token(now: Self.at(40))
+        #expect(try cache.replace(second, now: Self.at(64)) == .refused)
+        #expect(try cache.replace(second, now: Self.at(65)) != .refused)
     }
 
     @Test func `a wall clock that leaps cannot make it mint within 20 minutes`() throws {
@@ -137,7 +184,7 @@ import Testing
         #expect(cache.renewalFault == nil)
     }
 
-    @Test func `a probe mints for a changed key or after 20 minutes, not before`() throws {
+    @Test func `a probe mints for a changed key or at the refresh age, not before`() throws {
         let cache = try cache()
         let first = try cache.token(now: Self.at(5))
         #expect(try cache.probe(now: Self.at(6)) == first)
@@ -146,8 +193,8 @@ import Testing
         _ = try directory.file("key.p8", pem)
         let second = try cache.probe(now: Self.at(7))
         #expect(second.issuedAt == Self.at(7).seconds)
-        #expect(try cache.probe(now: Self.at(26)) == second)
-        #expect(try cache.probe(now: Self.at(27)) != second)
+        #expect(try cache.probe(now: Self.at(46)) == second)
+        #expect(try cache.probe(now: Self.at(47)) != second)
     }
 
     @Test func `a token is never printed`() throws {
