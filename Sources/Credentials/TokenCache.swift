@@ -75,7 +75,7 @@ package final class TokenCache: Sendable {
     /// another lane has replaced it already, that one's token is the answer. Nil stands for the present token.
     ///
     /// With the intervals of `token` and `probe` a key has at most three tokens in any hour, however often they are
-    /// refused. Processes that are refused at the same time share theirs, unless a common point of the clock lies between.
+    /// refused. Processes that are refused at the same time share theirs, unless a common point lies between.
     package func replace(
         _ rejected: ProviderToken? = nil, now: CredentialInstant
     ) throws(CredentialError) -> Replacement {
