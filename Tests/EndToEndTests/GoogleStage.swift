@@ -67,10 +67,11 @@ struct GoogleStage {
         stage.directory.appending(path: "google/\(project).json").path
     }
 
-    /// Registers a device for FCM and enqueues one notification for it, under the key `name`.
-    func enqueue(_ name: String, app: String = Stage.topic, on stage: Stage) async throws {
-        try await stage.run(
-            "SELECT postbell.device_register('\(name)', 'phone', 'fcm', '\(app)', 'token-of-\(name):0123456789')")
+    /// Registers a device for FCM and enqueues one notification for it, under the key `name`. The token is one of its
+    /// own unless given.
+    func enqueue(_ name: String, app: String = Stage.topic, token: String? = nil, on stage: Stage) async throws {
+        let token = token ?? "token-of-\(name):0123456789"
+        try await stage.run("SELECT postbell.device_register('\(name)', 'phone', 'fcm', '\(app)', '\(token)')")
         try await stage.enqueue(name, key: name)
     }
 }
