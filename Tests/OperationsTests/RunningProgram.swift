@@ -5,7 +5,7 @@ import Testing
 final class RunningProgram {
     private let process = Process()
     private let errors = Pipe()
-    private var unread = Data()
+    private var unread: [UInt8] = []
     /// What it has written to standard error so far.
     private(set) var lines: [String] = []
 
@@ -65,7 +65,7 @@ final class RunningProgram {
         }
         guard let end = unread.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let line = String(decoding: unread[..<end], as: UTF8.self)
-        unread = unread[unread.index(after: end)...]
+        unread.removeFirst(end + 1)
         lines.append(line)
         return line
     }
