@@ -19,7 +19,7 @@ class Worker:
     def __init__(self, program, log, **settings):
         environment = dict(os.environ, SWIFT_BACKTRACE="enable=no", **settings)
         self.log = open(log, "ab")
-        command = [program] if isinstance(program, str) else program
+        command = program if isinstance(program, list) else [program]
         self.process = subprocess.Popen([*command, "dispatch"], stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=subprocess.STDOUT, env=environment)
 
