@@ -26,9 +26,11 @@ extension Dispatcher {
         let lanes = lanesToRetry
         let routes = lanes.flatMap { state.lanes[$0].routes }
         guard !routes.isEmpty else { return }
+        // Taken now: who asks while the statement runs may have mended what it did not see.
+        lanesToRetry = []
         await attempt { () async throws(StoreError) in
             var isOver = true
-            defer { if isOver { self.lanesToRetry.subtract(lanes) } }
+            defer { if !isOver { self.lanesToRetry.formUnion(lanes) } }
             do throws(StoreError) {
                 let moved = try await self.store.retryHeld(on: routes, limit: Self.retriedAtOnce)
                 guard moved > 0 else { return }

@@ -19,7 +19,7 @@ import Testing
         ) -> Outcome? { Outcome(.rejected) }
         func decode(_ response: HTTPResponse, text: [UInt8]) -> Outcome { Outcome(.rejected) }
         mutating func replaceToken(_ mark: UInt8, because refusal: Outcome, now: Int64) -> TokenReplacement { .refused }
-        mutating func reloadCredential(now: Int64) -> Bool? { nil }
+        mutating func reloadCredential(now: Int64) -> Bool? { false }
     }
 
     private func dispatcher(
@@ -91,6 +91,21 @@ import Testing
         let run = Task(executorPreference: loop) { await dispatcher.run() }
         await store.waitForRecovery()
         #expect(store.connected.duration(to: .now) >= lease)
+        await dispatcher.stop()
+        await run.value
+        loop.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func whoAsksWhileHeldRowsAreLookedForHasThemLookedForAgain() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: false, holdsRetries: true)
+        let dispatcher = dispatcher(on: loop, over: store)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForRetry()
+        await dispatcher.reloadCredentials()
+        await store.answerRetry()
+        await store.waitForRetry()
+        await store.answerRetry()
         await dispatcher.stop()
         await run.value
         loop.stop()

@@ -24,14 +24,19 @@ actor ScriptedStore: OutboxStore {
     private let settled = Turnstile(0)
     private let recoveryAsked = Turnstile(0)
     private let retryAsked = Turnstile(0)
+    private let retryMayAnswer = Turnstile(0)
+    private let holdsRetries: Bool
 
     /// `row`: whether a claim gets the row, or finds it locked.
-    init(row: Bool, refusal: StoreError? = nil, heldRefusal: StoreError? = nil) {
+    /// `holdsRetries`: whether looking for held rows waits for `answerRetry`.
+    init(row: Bool, refusal: StoreError? = nil, heldRefusal: StoreError? = nil, holdsRetries: Bool = false) {
         self.row = row
         self.refusal = refusal
         self.heldRefusal = heldRefusal
+        self.holdsRetries = holdsRetries
     }
 
+    func answerRetry() async { await retryMayAnswer.leave() }
     func waitForSettle() async { await settled.enter() }
     func waitForRecovery() async { await recoveryAsked.enter() }
     func waitForRetry() async { await retryAsked.enter() }
@@ -101,6 +106,7 @@ actor ScriptedStore: OutboxStore {
 
     func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int {
         await retryAsked.leave()
+        if holdsRetries { await retryMayAnswer.enter() }
         retriesOfHeld += 1
         if let heldRefusal { throw heldRefusal }
         return 0

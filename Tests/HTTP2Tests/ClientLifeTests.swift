@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import HTTP2
 import Testing
@@ -122,5 +123,39 @@ import Testing
         }
         server.stop()
         #expect(server.failures.isEmpty)
+    }
+
+    /// There is one for each access token of FCM: what stays of it adds up.
+    @Test func aClosedClientIsLetGo() async throws {
+        let loop = EventLoop.startThread(name: "client-life")
+        defer { loop.stop() }
+        let closed = await UsedClient.closed(on: loop)
+        let deadline = ContinuousClock.now + .seconds(20)
+        while closed.client != nil, .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(closed.client == nil)
+    }
+}
+
+/// A client that had a request and was closed, as long as somebody else keeps it.
+private struct UsedClient: Sendable {
+    weak let client: HTTP2Client?
+
+    static func closed(on loop: EventLoop) async -> UsedClient {
+        // Nobody listens there.
+        let client = HTTP2Client(HTTP2ClientConfiguration(host: "127.0.0.1", port: 1), on: loop) { _ in
+        } stateChanged: { _ in
+        }
+        await request(of: client)
+        await client.close(within: .zero)
+        return UsedClient(client: client)
+    }
+
+    private static func request(of client: isolated HTTP2Client) {
+        var batch = HTTPRequestBatch()
+        let headers = batch.addSharedHeaders([])
+        let path = batch.append { $0.append(contentsOf: "/".utf8) }
+        let body = batch.append { _ in }
+        batch.add(tag: 0, shared: headers, path: path, fields: [], body: body)
+        client.submit(batch)
     }
 }

@@ -25,7 +25,7 @@ extension ClientCore {
         let connection = HTTP2Connection(number: connectionsMade, client: self, at: now)
         connections.append(connection)
         arm(at: connection.connectDeadline)
-        resolve(connection.number)
+        resolve?(connection.number)
     }
 
     /// Hands a connection the addresses it has asked for.
@@ -207,6 +207,7 @@ extension ClientCore {
         }
         guard table.all.count == 0 else { return }
         self.closeDeadline = nil
+        resolve = nil
         for waiter in closeWaiters { waiter.resume() }
         closeWaiters = []
     }

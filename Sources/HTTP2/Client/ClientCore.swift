@@ -11,8 +11,9 @@ final class ClientCore: EndOfTurnHandler {
     let table: RequestTable
     private let answered: @Sendable (inout HTTPResultBatch) -> Void
     private let stateChanged: @Sendable (HTTP2ClientState) -> Void
-    /// Asks for the addresses of the host on behalf of connection `number`.
-    var resolve: (Int) -> Void = { _ in }
+    /// Asks for the addresses of the host on behalf of connection `number`. Holds the client, from its first use until
+    /// it is closed.
+    var resolve: ((_ number: Int) -> Void)?
 
     /// Connections in the order in which they were made; the first ones are used first.
     var connections: [HTTP2Connection] = []

@@ -37,13 +37,13 @@ package actor HTTP2Client {
     ///
     /// What does not fit (see `capacity`) is given back as `notSent`.
     package func submit(_ batch: consuming HTTPRequestBatch) {
-        core.resolve = resolution
+        beginUse()
         core.submit(batch)
     }
 
     /// Connects before there is a request, unless a connection is open or on its way.
     package func connect() {
-        core.resolve = resolution
+        beginUse()
         if core.connections.isEmpty { core.connect(at: .now) }
     }
 
@@ -74,6 +74,10 @@ package actor HTTP2Client {
 
     /// Counts, and where the client stands.
     package var statistics: HTTP2Statistics { core.currentStatistics }
+
+    private func beginUse() {
+        if core.resolve == nil, !core.isClosing { core.resolve = resolution }
+    }
 
     /// Asks the resolver, which works off the loop, and comes back to the loop with the answer.
     private var resolution: (Int) -> Void {

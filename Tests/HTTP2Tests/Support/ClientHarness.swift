@@ -50,20 +50,19 @@ actor ClientHarness {
         configuration.caFile = TestCertificates.shared.caFile
         configuration.capturedHeaders = ["apns-id", "apns-unique-id"]
         try change(&configuration)
+        let loop = EventLoop.startThread(name: "http2-test")
         let harness = ClientHarness(on: loop)
         await harness.begin(configuration, lookUp)
         do {
             try await body(harness)
         } catch {
             await harness.close()
+            loop.stop()
             throw error
         }
         await harness.close()
+        loop.stop()
     }
-
-    /// One for all: each would keep three descriptors, and with some 1,400 of them open in one process Foundation's
-    /// `Process.run` reads past the end of its list of /proc/self/fd, and crashes.
-    private static let loop = EventLoop.startThread(name: "http2-test")
 
     private func begin(_ configuration: HTTP2ClientConfiguration, _ lookUp: @escaping HTTP2Client.AddressLookUp) {
         client = HTTP2Client(configuration, on: loop, lookUp: lookUp) { [weak self] results in
