@@ -7,6 +7,9 @@
 
 PROVIDERS_TEAM=DEMOTEAM01 PROVIDERS_KEY=DEMOKEY001 PROVIDERS_TOPIC=com.example.demo
 
+# Options of `start_providers`: Google's services as well, with an account of their own.
+PROVIDERS_GOOGLE=(--fcm 127.0.0.1:0 --token-endpoint 127.0.0.1:0 --make-account)
+
 # The fake makes its authority, its certificate and a signing key itself, anew each time.
 start_providers() {
     local program=$1/postbell-fake-providers attempt
@@ -37,6 +40,11 @@ providers_environment() {
     export APNS_TOPIC=$PROVIDERS_TOPIC POSTBELL_CA_FILE=$PROVIDERS_FOLDER/ca.pem
     POSTBELL_APNS_ENDPOINT=https://localhost:$(<"$PROVIDERS_FOLDER/port")
     export POSTBELL_APNS_ENDPOINT
+    [[ -s $PROVIDERS_FOLDER/port.fcm ]] || return 0
+    export FCM_SERVICE_ACCOUNT_FILE=$PROVIDERS_FOLDER/service-account.json
+    POSTBELL_FCM_ENDPOINT=https://localhost:$(<"$PROVIDERS_FOLDER/port.fcm")
+    POSTBELL_FCM_TOKEN_ENDPOINT=https://localhost:$(<"$PROVIDERS_FOLDER/port.token")
+    export POSTBELL_FCM_ENDPOINT POSTBELL_FCM_TOKEN_ENDPOINT
 }
 
 # make_certificate FOLDER: an authority (ca.pem), and a certificate for localhost signed by it (server.pem, server.key).

@@ -7,7 +7,8 @@ INSERT INTO postbell.outbox (principal_id, kind, dedupe_key, subject, payload) V
     ('cleo', 'approval_requested', 'approval:3', 'approval:3',
         '{"approval_id": "00000000-0000-4000-8000-000000000003", "tool_name": "mail.send"}'),
     ('dan', 'approval_requested', 'approval:4', 'approval:4',
-        '{"approval_id": "00000000-0000-4000-8000-000000000004", "tool_name": "mail.send"}');
+        '{"approval_id": "00000000-0000-4000-8000-000000000004", "tool_name": "mail.send"}'),
+    ('eve', 'run_finished', 'run:5', 'run:5', '{"run_id": "00000000-0000-4000-8000-000000000005"}');
 COMMIT;
 
 -- Said twice, sent once.
