@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 """Providers fail for minutes, and what workers do about it is counted.
 
-    faults.py --programs FOLDER --server CONNECTION --folder FOLDER [--minutes N] [--rows N] [--only NAME]…
+    faults.py --programs FOLDER --server CONNECTION --folder FOLDER [--minutes N] [--rows N]
+              [--own-network] [--only NAME]…
 
-CONNECTION belongs to a superuser of a private server; logs go to the folder. Each fault has a database and a fake
-provider of its own and prints one line. The status is 0 when all holds, 3 when a limit broke.
+CONNECTION belongs to a superuser of a private server; logs go to the folder. With --own-network this runs in a network
+namespace that was made for it, and may drop packets there. Each fault has a database and a fake provider of its own and
+prints one line. The status is 0 when all holds, 3 when a limit broke or could not be shown.
 """
 
 import argparse
 import os
+import subprocess
 import sys
 import threading
 
 import isolation
 import outages
+import refusals
 import storm
 
 # All at once: they wait more than they work. Those behind are measured or busy, and run alone.
-TOGETHER = {"503": outages.unavailable, "429": outages.throttled, "403": outages.refused}
+TOGETHER = {"503": outages.unavailable, "429": outages.throttled, "403": refusals.refused}
 ALONE = {"goaway": storm.run, "isolation": isolation.run}
 
 
@@ -40,8 +44,11 @@ def main():
         arguments.add_argument(f"--{name}", required=True)
     arguments.add_argument("--minutes", type=int, default=10)
     arguments.add_argument("--rows", type=int, default=20_000)
+    arguments.add_argument("--own-network", action="store_true")
     arguments.add_argument("--only", action="append", choices=[*TOGETHER, *ALONE], default=[])
     options = arguments.parse_args()
+    if options.own_network:  # a new one has nothing but a loopback interface that is down
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     broken = []
     wanted = options.only or [*TOGETHER, *ALONE]
     threads = [threading.Thread(target=guarded, args=(fault, options, broken))

@@ -1,4 +1,4 @@
-"""Minutes of 503, of 429 and of 403: how often a provider in trouble is asked, and what is left afterwards."""
+"""Minutes of 503 and of 429: how often a provider in trouble is asked, and what is left afterwards."""
 
 from stand import Stand, accepts, say
 
@@ -6,8 +6,6 @@ from stand import Stand, accepts, say
 EAGER = {"POSTBELL_APNS_5XX_DELAY": "1s", "POSTBELL_RETRY": ",".join(["1s"] * 20)}
 # Requests during the trouble, as a share of rows.
 SHARE = 1.1
-# Distinct provider tokens of one key in an hour.
-TOKENS = 3
 # After the trouble the first retry comes within a minute, and their number doubles with each round trip; the longest
 # wait that Apple's answers ask for here is the half minute of a 429, in a lane that opens step by step.
 RECOVERY = 600
@@ -45,35 +43,3 @@ def outage(options, name, action):
         return say(f"{name} for {options.minutes} min",
                    f"rows {options.rows}, requests meanwhile {asked} (at most {most}), accepted afterwards "
                    f"{len(accepted)} within {recovered:.0f} s, tokens cleared {stand.cleared()}", faults)
-
-
-def refused(options):
-    """Provider tokens called expired by everybody: two workers with four connections each must not make more of them
-    than Apple allows."""
-    seconds = options.minutes * 60
-    rows = min(options.rows, 5000)
-    with Stand(options, "403", [f"apns answer 403 ExpiredProviderToken to {options.minutes}m"]) as stand:
-        stand.register(rows)
-        stand.enqueue(1, rows)
-        stand.start_fake()
-        settings = {"POSTBELL_CONNECTIONS": "4", "POSTBELL_CONCURRENCY": "100"}
-        with stand.worker(**settings) as first, stand.worker(**settings) as second:
-            # The provider's clock began a little later than ours: a probe within the trouble costs a pause.
-            stand.wait_for(seconds + 5)
-            for worker in (first, second):
-                worker.process.send_signal(1)  # SIGHUP: an operator has looked after it
-            left = stand.wait_until_settled(RECOVERY)
-        requests = stand.requests()
-        tokens = {(request["jwt"].get("kid"), request["jwt"].get("iat")) for request in requests}
-        refusals = sum(request["status"] == 403 for request in requests)
-        connections = len({request["connection"] for request in requests})
-        faults = stand.common_faults(accepts(requests), rows)
-        if len(tokens) > TOKENS:
-            faults.append(f"{len(tokens)} provider tokens, at most {TOKENS} are allowed")
-        if left:
-            faults.append(f"{left} rows still wait {RECOVERY} s after the trouble")
-        if stand.cleared():
-            faults.append(f"{stand.cleared()} tokens were cleared")
-        return say(f"403 for {options.minutes} min",
-                   f"rows {rows}, refusals {refusals} over {connections} connections of 2 workers, provider tokens "
-                   f"{len(tokens)} (at most {TOKENS}), tokens cleared {stand.cleared()}", faults)

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+from measure import cpu_seconds  # noqa: E402, F401
 from worker import Worker, one, wait_until  # noqa: E402
 
 TOPIC, KEY, TEAM = "com.example.faults", "FAULTSKEY1", "FAULTSTEAM"
@@ -22,9 +23,9 @@ SELECT postbell.define_kind('fault', presentation => 'template', payload => '{"r
 """
 # In transactions of a thousand: each registration takes a lock until its own ends.
 REGISTER = """
-SELECT count(postbell.device_register(%(name)s || '-' || g, 'phone', 'apns', %(topic)s,
+SELECT count(postbell.device_register(%(name)s || '-' || g, 'phone', %(provider)s, %(topic)s,
     CASE WHEN g %% %(bad)s = 0 THEN %(bad_token)s ELSE '0a0a0a' END || lpad(to_hex(g), 8, '0') || md5(%(name)s)
-        || repeat('0', 18), environment => 'production'))
+        || repeat('0', 18), environment => CASE %(provider)s WHEN 'apns' THEN 'production' END))
 FROM generate_series(%(first)s::int, %(last)s::int) g
 """
 ENQUEUE = """
@@ -33,6 +34,8 @@ SELECT %(name)s || '-' || g, 'fault', %(name)s || '-' || g || %(more)s,
     '{"run_id": "00000000-0000-4000-8000-' || lpad(g::text, 12, '0') || '"}'
 FROM generate_series(%(first)s::int, %(last)s::int) g
 """
+# What a stand starts ends with it, also when it is killed.
+ENDS_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"]
 # So many that no bad device is among them.
 NEVER = 2_000_000_000
 
@@ -50,7 +53,7 @@ class Stand:
 
     def __enter__(self):
         programs = Path(self.options.programs)
-        (self.folder / "scenario").write_text("\n".join(self.scenario) + "\n")
+        self.write_scenario()
         with psycopg.connect(self.options.server, autocommit=True) as admin:
             admin.execute(f"CREATE DATABASE {self.database}")
             if not one(admin, f"SELECT count(*) FROM pg_roles WHERE rolname = '{ROLE}'"):
@@ -76,13 +79,28 @@ class Stand:
         """From here on the scenario's time counts."""
         log = open(self.folder / "fake.log", "wb")
         self.fake = subprocess.Popen(
-            [Path(self.options.programs) / "postbell-fake-providers", "--certificates", self.folder / "fake",
-             "--make-key", "--team-id", TEAM, "--key-id", KEY, "--port-file", self.folder / "port",
-             "--log", self.folder / "requests.jsonl", "--scenario", self.folder / "scenario", *self.arguments],
+            [*ENDS_WITH_US, Path(self.options.programs) / "postbell-fake-providers",
+             "--certificates", self.folder / "fake", "--make-key", "--team-id", TEAM, "--key-id", KEY,
+             "--port-file", self.folder / "port", "--log", self.folder / "requests.jsonl",
+             "--scenario", self.folder / "scenario", *self.arguments],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         self.began = time.monotonic()
         port = self.folder / "port"
         wait_until("the fake provider starts", lambda: self.lives() and port.exists() and port.read_text(), 30)
+
+    def play(self, scenario):
+        """Another scenario; its time begins now."""
+        self.scenario = scenario
+        self.write_scenario()
+        self.fake.send_signal(signal.SIGHUP)
+        self.began = time.monotonic()
+
+    def write_scenario(self):
+        (self.folder / "scenario").write_text("\n".join(self.scenario) + "\n")
+
+    def port(self, service=""):
+        """Where the fake listens: APNs, or `fcm` or `token` when it was started with them."""
+        return int((self.folder / f"port{service and '.'}{service}").read_text())
 
     def lives(self):
         if self.fake.poll() is not None:
@@ -103,18 +121,18 @@ class Stand:
     def worker(self, **settings):
         """A worker with the fake's key, to be used in `with`."""
         self.workers += 1
-        endpoint = f"https://localhost:{(self.folder / 'port').read_text().strip()}"
+        endpoint = f"https://localhost:{self.port()}"
         values = {"DATABASE_URL": self.connection(ROLE), "APNS_KEY_FILE": str(self.folder / "fake" / "apns.p8"),
                   "APNS_KEY_ID": KEY, "APNS_TEAM_ID": TEAM, "APNS_TOPIC": TOPIC,
                   "POSTBELL_CA_FILE": str(self.folder / "fake" / "ca.pem"), "POSTBELL_APNS_ENDPOINT": endpoint,
                   **settings}
         program, log = Path(self.options.programs) / "postbell", self.folder / f"worker-{self.workers}.log"
-        return Worker(str(program), log, **values)
+        return Worker([*ENDS_WITH_US, str(program)], log, **values)
 
-    def register(self, count, name="p", topic=TOPIC, bad=NEVER, bad_token="fa410a"):
+    def register(self, count, name="p", topic=TOPIC, provider="apns", bad=NEVER, bad_token="fa410a"):
         for first in range(1, count + 1, 1000):
-            self.watcher.execute(REGISTER, {"name": name, "topic": topic, "bad": bad, "bad_token": bad_token,
-                                            "first": first, "last": min(count, first + 999)})
+            self.watcher.execute(REGISTER, {"name": name, "topic": topic, "provider": provider, "bad": bad,
+                                            "bad_token": bad_token, "first": first, "last": min(count, first + 999)})
         self.watcher.execute("ANALYZE postbell.devices")
 
     def enqueue(self, first, last, name="p", more=""):
