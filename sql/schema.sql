@@ -368,7 +368,7 @@ BEGIN
             WHERE d.device_no = device.device_no;
             state := 1;
         ELSIF effect.code IN (1, 2) THEN
-            cause := CASE effect.code WHEN 1 THEN 'consecutive_failures' ELSE 'token_invalid' END;
+            cause := CASE effect.code WHEN 1 THEN 'repeated_failures' ELSE 'token_invalid' END;
             UPDATE postbell.devices d SET
                 token = NULL,
                 push_token_invalidated_at = reading,

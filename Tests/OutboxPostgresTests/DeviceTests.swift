@@ -115,11 +115,11 @@ struct DeviceTests {
                 #expect(try await outbox.value(failures) == "3 disabled")
             }
             #expect(try await outbox.texts(Self.registered) == ["1 f disabled"])
-            #expect(try await outbox.value("SELECT disabled_reason FROM postbell.devices") == "consecutive_failures")
+            #expect(try await outbox.value("SELECT disabled_reason FROM postbell.devices") == "repeated_failures")
             #expect(
                 try await outbox.texts(
                     "SELECT detail ->> 'reason' FROM postbell.events WHERE name = 'device.push_token_invalidated'")
-                    == ["consecutive_failures"])
+                    == ["repeated_failures"])
             // Registered anew it begins anew.
             try await outbox.run(
                 "SELECT postbell.device_register('anna', 'phone', 'apns', 'app.one', repeat('ab', 16), 'production')")

@@ -5,7 +5,7 @@ extension Migration {
     /// 0004_devices.sql
     static let devices0004 = Migration(
         version: 4, name: "devices",
-        checksum: "d11cf596490ba149159f03166dec1ed7d0024371db191726065bc978560b2c49",
+        checksum: "5440cb4df6dad7422f74d4669bef16a7fd81084436b5a48e63dc6abfef06d67c",
         sql: #"""
 -- Postbell 0004: the registry of devices, and what sending does to it.
 --
@@ -346,7 +346,7 @@ BEGIN
             WHERE d.device_no = device.device_no;
             state := 1;
         ELSIF effect.code IN (1, 2) THEN
-            cause := CASE effect.code WHEN 1 THEN 'consecutive_failures' ELSE 'token_invalid' END;
+            cause := CASE effect.code WHEN 1 THEN 'repeated_failures' ELSE 'token_invalid' END;
             UPDATE postbell.devices d SET
                 token = NULL,
                 push_token_invalidated_at = reading,
