@@ -132,7 +132,7 @@ import Testing
     private static let lost: [Death.End] = [.unanswered(.connectionLost)]
     private static let reset: [Death.End] = [.unanswered(.reset)]
 
-    private static let impatience: @Sendable (inout HTTP2ClientConfiguration) -> Void = {
+    static let impatience: @Sendable (inout HTTP2ClientConfiguration) -> Void = {
         $0.connectTimeout = .milliseconds(500)
     }
 
@@ -150,13 +150,16 @@ import Testing
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &noLinger, socklen_t(MemoryLayout<linger>.size))
     }
 
-    @Test(arguments: early + goAways + resets + late + ours)
+    @Test(arguments: early + goAways + resets + late + ours + withoutTunnel + withinTunnel)
     func whatTheServerActedOnIsNeverCalledNotSent(_ death: Death) async throws {
         let record = ActRecord()
         let server = try death.start(record)
         defer { server.stop() }
         try await ClientHarness.run(port: server.port) {
             $0.connectionsMax = 1
+            if let proxied = server as? ProxiedServer {
+                $0.proxy = try HTTPProxy(url: "http://127.0.0.1:\(proxied.proxy.port)")
+            }
             death.change(&$0)
         } _: { harness in
             if let act = death.act { try await act(harness, record) } else { await harness.submit(death.ends.count) }

@@ -55,6 +55,24 @@ struct Death: Sendable, CustomTestStringConvertible {
         }
     }
 
+    /// A proxy that a script plays, before a server that is never asked for anything.
+    static func proxy(_ name: String, _ script: @escaping ScriptedProxy.Script) -> Death {
+        Death(testDescription: name, ends: [.notSent(.noConnection)], acted: []) { _ in
+            ProxiedServer(server: try ScriptedServer { $0.drain() }, proxy: try ScriptedProxy(script))
+        }
+    }
+
+    /// A server that a script plays, behind a proxy that opens each tunnel until the script has it do something else.
+    static func proxied(
+        _ name: String, _ ends: [End], acted: Set<Int>,
+        _ script: @escaping @Sendable (ServerConnection, ActRecord, ScriptedProxy) throws -> Void
+    ) -> Death {
+        Death(testDescription: name, ends: ends, acted: acted) { record in
+            let proxy = try ScriptedProxy.honest()
+            return ProxiedServer(server: try ScriptedServer { try script($0, record, proxy) }, proxy: proxy)
+        }
+    }
+
     /// The same with a client of another configuration.
     func with(_ change: @escaping @Sendable (inout HTTP2ClientConfiguration) -> Void) -> Death {
         var changed = self
@@ -94,4 +112,21 @@ final class NoServer: PeerWitness {
     var requestFrames: Int { 0 }
     func waitForEnd() -> Bool { true }
     func stop() {}
+}
+
+/// A server and the proxy that leads to it.
+struct ProxiedServer: PeerWitness {
+    let server: ScriptedServer
+    let proxy: ScriptedProxy
+
+    var port: UInt16 { server.port }
+    var connections: Int { server.connections }
+    var applicationBytes: Int { server.applicationBytes }
+    var requestFrames: Int { server.requestFrames }
+    func waitForEnd() -> Bool { server.waitForEnd() }
+
+    func stop() {
+        proxy.stop()
+        server.stop()
+    }
 }

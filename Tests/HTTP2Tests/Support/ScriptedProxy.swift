@@ -9,6 +9,9 @@ final class ScriptedProxy: Sendable {
         var requests: [String] = []
         var open: [Int32] = []
         var bytesBehindRequests = 0
+        var keepsRequests = false
+        var keepsAnswers = false
+        var keptOfClients = 0
     }
 
     let port: UInt16
@@ -36,6 +39,28 @@ final class ScriptedProxy: Sendable {
 
     /// Bytes that clients have sent after their request, where the script has read any.
     var bytesBehindRequests: Int { state.withLock { $0.bytesBehindRequests } }
+
+    /// Passes nothing on any more that comes from clients, and leaves all connections open.
+    func keepRequests() { state.withLock { $0.keepsRequests = true } }
+
+    /// Passes nothing on any more, in either direction, and leaves all connections open.
+    func fallSilent() { state.withLock { ($0.keepsRequests, $0.keepsAnswers) = (true, true) } }
+
+    /// Whether these bytes of a client are kept.
+    func keeps(ofClient count: Int) -> Bool {
+        state.withLock { state in
+            if state.keepsRequests { state.keptOfClients += count }
+            return state.keepsRequests
+        }
+    }
+
+    /// Whether bytes of a server are kept.
+    var keepsAnswers: Bool { state.withLock { $0.keepsAnswers } }
+
+    /// Waits until that many bytes of clients have come and were kept; 20 seconds at most.
+    func waitUntilKept(_ count: Int) {
+        for _ in 0..<4000 where state.withLock({ $0.keptOfClients < count }) { usleep(5000) }
+    }
 
     func noteRequest(_ head: String) { state.withLock { $0.requests.append(head) } }
 
@@ -122,26 +147,45 @@ final class ProxyConnection {
         }
     }
 
-    /// Moves bytes between the client and a loopback port until both have closed.
-    func tunnel(to port: UInt16) throws {
+    /// Reads what is there, at least one byte unless the client has gone.
+    func readSome() -> Int {
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        return read(descriptor, &buffer, buffer.count)
+    }
+
+    /// Lets the end of the connection be a reset by TCP.
+    func resetOnClose() {
+        var noLinger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &noLinger, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    /// Moves bytes between the client and a loopback port until both have closed, `downMax` to the client at most.
+    func tunnel(to port: UInt16, downMax: Int = .max) throws {
         let other = try Self.connect(to: port)
         proxy.noteOpen(dup(other))
-        let client = descriptor
+        let (client, proxy) = (descriptor, proxy)
         let done = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
-            Self.copy(from: other, to: client)
+            Self.copy(from: other, to: client, atMost: downMax) { _ in proxy.keepsAnswers }
+            if downMax < .max { shutdown(client, Int32(SHUT_RDWR)) }
             done.signal()
         }
-        Self.copy(from: client, to: other)
+        Self.copy(from: client, to: other) { proxy.keeps(ofClient: $0) }
         done.wait()
         close(other)
     }
 
-    private static func copy(from source: Int32, to target: Int32) {
+    private static func copy(
+        from source: Int32, to target: Int32, atMost limit: Int = .max, isKept: (_ count: Int) -> Bool
+    ) {
         var buffer = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = read(source, &buffer, buffer.count)
-            guard count > 0, send(target, buffer, count, Int32(MSG_NOSIGNAL)) == count else { break }
+        var rest = limit
+        while rest > 0 {
+            let count = read(source, &buffer, min(rest, buffer.count))
+            guard count > 0 else { break }
+            rest -= count
+            if isKept(count) { continue }
+            guard send(target, buffer, count, Int32(MSG_NOSIGNAL)) == count else { break }
         }
         shutdown(target, Int32(SHUT_WR))
     }
