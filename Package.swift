@@ -109,6 +109,6 @@ let package = Package(
             ]),
         tests("DispatchRuntime", ["DispatchRuntime", "OutboxCore", "EventLoop", "HTTP2", "Telemetry", "Support"]),
         tests("FakeProviders", ["FakeProviders", "EventLoop", "HTTP2", "Credentials"]),
-        tests("EndToEnd", ["Support", "EventLoop", "Postgres", "FakeProviders"]),
+        tests("EndToEnd", ["Support", "EventLoop", "Postgres", "Credentials", "FakeProviders"]),
     ]
 )

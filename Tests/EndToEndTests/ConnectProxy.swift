@@ -3,7 +3,8 @@ import Foundation
 import Glibc
 import Testing
 
-/// An HTTP proxy on the loopback: lets a CONNECT through to the port it names, or refuses it by a status.
+/// An HTTP proxy on the loopback: lets a CONNECT through to the port it names, or refuses it by a status and repeats
+/// what it was asked, as some do on their pages.
 final class ConnectProxy: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -27,6 +28,9 @@ final class ConnectProxy: Sendable {
 
     /// The heads of all requests so far.
     var requests: [String] { state.withLock { $0.requests } }
+
+    /// Refuses by this status from now on.
+    func refuse(by status: Int) { state.withLock { $0.refusal = status } }
 
     /// Lets everything through from now on.
     func letThrough() { state.withLock { $0.refusal = nil } }
@@ -54,7 +58,9 @@ final class ConnectProxy: Sendable {
         }
         let target = head.split(separator: " ").dropFirst().first?.split(separator: ":").last.flatMap { UInt16($0) }
         guard refusal == nil, let target, let server = Self.connect(to: target) else {
-            Self.write("HTTP/1.1 \(refusal ?? 502) Refused\r\nContent-Length: 0\r\n\r\n", to: client)
+            let line = head.split(whereSeparator: \.isNewline).joined(separator: " ")
+            Self.write(
+                "HTTP/1.1 \(refusal ?? 502) \(line)\r\nContent-Length: \(head.utf8.count)\r\n\r\n\(head)", to: client)
             close(client)
             return
         }

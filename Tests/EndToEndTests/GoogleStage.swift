@@ -9,6 +9,8 @@ struct GoogleStage {
 
     let fcm: FakeFCM
     let tokens: FakeTokenEndpoint
+    /// The access tokens that the endpoint has handed out.
+    let issued = FakeAccessTokens()
     /// The service account's file.
     let file: String
     /// What a worker of the stage needs besides to send to FCM as well.
@@ -40,7 +42,6 @@ struct GoogleStage {
                 try ServiceAccountFile.make(at: Self.file(of: project, in: stage), projectID: project))
         }
         file = Self.file(of: Self.project, in: stage)
-        let issued = FakeAccessTokens()
         var endpoint = FakeTokenEndpointConfiguration(identity: identity)
         endpoint.accounts = accounts
         endpoint.accessTokens = issued

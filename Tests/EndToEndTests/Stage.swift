@@ -85,11 +85,12 @@ struct Stage {
     /// How the stage's workers reach the database.
     var databaseURL: String { environment["DATABASE_URL"] ?? "" }
 
-    /// Starts a worker with the stage's environment, changed by `overrides`.
-    func startWorker(_ overrides: [String: String] = [:]) throws -> WorkerProcess {
+    /// Starts a worker with the stage's environment, changed by `overrides`, and with further `arguments`.
+    func startWorker(_ overrides: [String: String] = [:], arguments: [String] = []) throws -> WorkerProcess {
         let log = directory.appending(path: "worker-\(UUID().uuidString).log")
         return try WorkerProcess(
-            ["postbell", "dispatch"], environment: environment.merging(overrides) { _, new in new }, log: log)
+            ["postbell", "dispatch"] + arguments, environment: environment.merging(overrides) { _, new in new },
+            log: log)
     }
 
     /// Runs a command of `postbell` with the stage's environment, changed by `overrides`, and waits for its end.

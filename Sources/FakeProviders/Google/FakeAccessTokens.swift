@@ -24,6 +24,9 @@ package final class FakeAccessTokens: Sendable {
     /// How many are remembered, expired ones among them.
     package var count: Int { grants.withLock { $0.count } }
 
+    /// The tokens themselves, for tests that look for them where they must not be.
+    package var tokens: [String] { grants.withLock { Array($0.keys) } }
+
     /// Forgets every token: FCM answers 401 to them from now on, whatever their age.
     package func revokeAll() {
         grants.withLock { $0.removeAll() }
