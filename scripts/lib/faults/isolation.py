@@ -1,6 +1,7 @@
 """One lane whose packets are dropped and one that is answered slowly: what they cost a third."""
 
 import statistics
+import threading
 import time
 
 from dropping import BlackHole, hindrance
@@ -8,7 +9,7 @@ from stand import KEY, TEAM, TOPIC, Stand, cpu_seconds, say
 
 SCENARIO = ["apns slow 2s topic com.example.slow"]
 FAKE = ["--fcm", "127.0.0.1:0", "--token-endpoint", "127.0.0.1:0", "--make-account"]
-ROUNDS, SECONDS, RATE = 5, 20, 300
+ROUNDS, SECONDS, RATE = 7, 20, 300
 FACTOR = 1.5
 # Shorter than they are by default, so that a run sees requests, connections and new connections run out of time.
 SETTINGS = {"POSTBELL_REQUEST_TIMEOUT": "5s", "POSTBELL_CONNECT_TIMEOUT": "3s", "POSTBELL_PING_AFTER": "5s",
@@ -33,14 +34,36 @@ DELETE FROM postbell.queue WHERE notification_id IN
 
 
 class Run:
-    """What one run came to: p99 in milliseconds, CPU seconds of the worker, the producer's worst lateness in
-    milliseconds, packets dropped (SYN, others), pushes of the slow lane that took two seconds."""
+    """What one run came to: p99 in milliseconds, CPU seconds of the worker, lateness of the machine in milliseconds,
+    packets dropped (SYN, others), pushes of the slow lane that took two seconds."""
 
     def __init__(self, p99, cpu, late, dropped=(0, 0), slow=0):
         self.p99, self.cpu, self.late, self.dropped, self.slow = p99, cpu, late, dropped, slow
 
     def __str__(self):
-        return f"p99 {self.p99:.0f} ms, CPU {self.cpu:.1f} s, producer late by {self.late:.0f} ms"
+        return f"p99 {self.p99:.0f} ms, CPU {self.cpu:.1f} s, machine late by {self.late:.1f} ms"
+
+
+class Lateness:
+    """`with Lateness() as machine`: how late the machine lets a thread run that only sleeps, which tells a run beside
+    other work from one that has the machine to itself. `machine.p99` in milliseconds."""
+
+    def __enter__(self):
+        self.found, self.ended = [], threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+        return self
+
+    def watch(self):
+        began = time.monotonic()
+        while not self.ended.wait(0.005):
+            self.found.append(1000 * (time.monotonic() - began - 0.005))
+            began = time.monotonic()
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+        self.p99 = statistics.quantiles(self.found, n=100)[98]
 
 
 def run(options):
@@ -78,7 +101,8 @@ def report(runs, faults):
     return say("isolation", f"p99 of a lane {with_them:.0f} ms beside a black-holed and a slow one, {without:.0f} ms "
                f"without, medians of {ROUNDS} interleaved runs ({with_them / without:.2f} times, at most {FACTOR}), "
                f"dropped {other} packets and {syn} SYN, slow answers {slow}, CPU of the worker "
-               f"{median('with', 'cpu'):.1f} s and {median('without', 'cpu'):.1f} s", faults)
+               f"{median('with', 'cpu'):.1f} s and {median('without', 'cpu'):.1f} s, machine late by "
+               f"{median('with', 'late'):.1f} ms and {median('without', 'late'):.1f} ms", faults)
 
 
 def settings(stand):
@@ -124,19 +148,19 @@ class Experiment:
                 self.faults.append(f"{name}: lane {lane} was not well before the run")
 
     def measure(self, name, lanes):
-        step, cpu, late = RATE // 10, cpu_seconds(self.worker.pid), 0.0
+        step, cpu = RATE // 10, cpu_seconds(self.worker.pid)
         began = time.monotonic()
-        for turn in range(SECONDS * 10):
-            late = max(late, time.monotonic() - began - turn / 10)
-            for lane in lanes:
-                self.stand.enqueue(1 + turn * step, (turn + 1) * step, lane, more=f"-{name}")
-            time.sleep(max(0.0, began + (turn + 1) / 10 - time.monotonic()))
+        with Lateness() as machine:
+            for turn in range(SECONDS * 10):
+                for lane in lanes:
+                    self.stand.enqueue(1 + turn * step, (turn + 1) * step, lane, more=f"-{name}")
+                time.sleep(max(0.0, began + (turn + 1) / 10 - time.monotonic()))
         cpu = cpu_seconds(self.worker.pid) - cpu
         self.wait_until_settled("good", 60)
         accepted, p99 = self.latency("good", name)
         if accepted != RATE * SECONDS:
             self.faults.append(f"{name}: {accepted} of {RATE * SECONDS} pushes of the good lane were accepted")
-        return Run(float(p99 or 0), cpu, 1000 * late)
+        return Run(float(p99 or 0), cpu, machine.p99)
 
     def latency(self, lane, name, least=0):
         return self.stand.watcher.execute(LATENCY, {"lane": lane, "run": name, "least": least}).fetchone()
