@@ -173,6 +173,37 @@ $$;
 
 ALTER FUNCTION postbell.bounded_payload(payload text, presentation text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.cancel(id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    notification postbell.outbox;
+    tenant       text := postbell.reader_tenant();
+BEGIN
+    SELECT o.* INTO notification
+    FROM postbell.outbox o
+    WHERE o.id = cancel.id AND (tenant IS NULL OR o.tenant_id = tenant);
+    IF NOT FOUND THEN
+        PERFORM postbell.refuse('notification.unknown', 'there is no such notification');
+    END IF;
+    -- queue and leases in one snapshot: a row on its way from one to the other is in exactly one of them
+    INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
+    SELECT notification.id, notification.tenant_no, 'cancelled', 'cancelled'
+    WHERE EXISTS (SELECT 1 FROM postbell.places p WHERE p.notification_id = notification.id)
+        AND NOT EXISTS (
+            SELECT 1 FROM postbell.settlements w
+            WHERE w.notification_id = notification.id AND w.route_no IS NULL);
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM postbell.operator_event(notification, 'notification.cancelled');
+    RETURN true;
+END
+$$;
+
+ALTER FUNCTION postbell.cancel(id uuid) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.create_partitions(days_ahead integer DEFAULT 3, lock_limit text DEFAULT '200ms'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -321,6 +352,27 @@ END
 $_$;
 
 ALTER FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_delete(device_id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    tenant text := postbell.session_tenant();
+    device postbell.devices;
+BEGIN
+    DELETE FROM postbell.devices d
+    WHERE d.id = device_delete.device_id AND d.tenant_id = tenant
+    RETURNING d.* INTO device;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM postbell.device_event(device, 'device.deleted', device.token_seq::text);
+    RETURN true;
+END
+$$;
+
+ALTER FUNCTION postbell.device_delete(device_id uuid) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], max_failures integer, OUT ordinal smallint, OUT state smallint) RETURNS SETOF record
     LANGUAGE plpgsql SECURITY DEFINER
@@ -524,6 +576,32 @@ $$;
 
 ALTER FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.device_mute(device_id uuid, kinds text[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    tenant text := postbell.session_tenant();
+    muted  text[] := ARRAY(SELECT DISTINCT u.name FROM unnest(kinds) u(name) ORDER BY u.name);
+BEGIN
+    IF pg_column_size(muted) > 1000
+            OR EXISTS (
+                SELECT 1 FROM unnest(muted) u(name)
+                WHERE NOT EXISTS (SELECT 1 FROM postbell.kinds k WHERE k.name = u.name)) THEN
+        PERFORM postbell.refuse('device.invalid', 'a device mutes kinds of the catalog, in 1,000 bytes altogether');
+    END IF;
+    UPDATE postbell.devices d SET
+        muted_kinds = muted,
+        updated_at = clock_timestamp()
+    WHERE d.id = device_mute.device_id AND d.tenant_id = tenant;
+    IF NOT FOUND THEN
+        PERFORM postbell.refuse('device.unknown', 'there is no such device');
+    END IF;
+END
+$$;
+
+ALTER FUNCTION postbell.device_mute(device_id uuid, kinds text[]) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text DEFAULT NULL::text, name text DEFAULT NULL::text, kind text DEFAULT NULL::text, platform text DEFAULT NULL::text, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -571,6 +649,17 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.principal ' || tenant || ' ' || principal_id, 0));
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.token ' || token, 0));
 
+    -- the device and whoever has its token, locked in one order: two phones that swap their tokens wait for one another
+    -- in turn
+    PERFORM 1 FROM postbell.devices d
+    WHERE d.device_no IN (
+        SELECT t.device_no FROM postbell.devices t
+        WHERE t.token = token AND t.provider = provider AND t.environment IS NOT DISTINCT FROM environment
+        UNION ALL
+        SELECT o.device_no FROM postbell.devices o
+        WHERE o.tenant_id = tenant AND o.principal_id = principal_id AND o.client_device_id = client_device_id)
+    ORDER BY d.device_no
+    FOR NO KEY UPDATE;
     FOR former IN
         SELECT d.* FROM postbell.devices d
         WHERE d.token = token
@@ -644,6 +733,52 @@ $_$;
 
 ALTER FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.device_revoke(device_id uuid DEFAULT NULL::uuid, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, principal_id text DEFAULT NULL::text, reason text DEFAULT 'device_revoked'::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+    tenant  text := postbell.session_tenant();
+    reading timestamptz := clock_timestamp();
+    device  postbell.devices;
+    ended   int := 0;
+BEGIN
+    IF num_nonnulls(device_id, device_ref, session_ref, principal_id) = 0
+            OR NOT coalesce(reason IN ('device_revoked', 'logout', 'erased'), false) THEN
+        PERFORM postbell.refuse(
+            'device.invalid',
+            'name a device, a reference or a principal; the reason is device_revoked, logout or erased');
+    END IF;
+    FOR device IN
+        SELECT d.* FROM postbell.devices d
+        WHERE d.tenant_id = tenant
+            AND (device_id IS NULL OR d.id = device_id)
+            AND (device_ref IS NULL OR d.device_ref = device_ref)
+            AND (session_ref IS NULL OR d.session_ref = session_ref)
+            AND (principal_id IS NULL OR d.principal_id = principal_id)
+            AND (d.status <> 'revoked' OR (reason = 'erased' AND d.disabled_reason IS DISTINCT FROM 'erased'))
+        ORDER BY d.device_no
+        FOR NO KEY UPDATE
+    LOOP
+        UPDATE postbell.devices d SET
+            token = NULL,
+            push_token_invalidated_at = CASE WHEN d.token IS NULL THEN d.push_token_invalidated_at ELSE reading END,
+            status = 'revoked',
+            disabled_reason = CASE reason WHEN 'erased' THEN reason ELSE coalesce(d.disabled_reason, reason) END,
+            updated_at = reading
+        WHERE d.device_no = device.device_no;
+        PERFORM postbell.device_event(
+            device, 'device.revoked', device.token_seq || ':' || reason, jsonb_build_object('reason', reason));
+        ended := ended + 1;
+    END LOOP;
+    RETURN ended;
+END
+$$;
+
+ALTER FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text DEFAULT '{}'::text, subject text DEFAULT NULL::text, thread text DEFAULT NULL::text, tenant_id text DEFAULT NULL::text, device_id uuid DEFAULT NULL::uuid, except_device_id uuid DEFAULT NULL::uuid, urgency text DEFAULT NULL::text, collapse_key text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, silent boolean DEFAULT false, badge integer DEFAULT NULL::integer) RETURNS uuid
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -668,6 +803,63 @@ END
 $$;
 
 ALTER FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.enqueue_or_note(kind text, principal_id text, dedupe_key text, payload text DEFAULT '{}'::text, subject text DEFAULT NULL::text, thread text DEFAULT NULL::text, tenant_id text DEFAULT NULL::text, device_id uuid DEFAULT NULL::uuid, except_device_id uuid DEFAULT NULL::uuid, urgency text DEFAULT NULL::text, collapse_key text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, silent boolean DEFAULT false, badge integer DEFAULT NULL::integer) RETURNS uuid
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    state   text;
+    message text;
+BEGIN
+    RETURN postbell.enqueue(
+        kind, principal_id, dedupe_key, payload, subject, thread, tenant_id, device_id, except_device_id, urgency,
+        collapse_key, not_before, expires_at, silent, badge);
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT;
+    BEGIN
+        PERFORM postbell.note_enqueue_failure(principal_id, kind, state, message);
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'postbell: a notification was not enqueued (SQLSTATE %), and that could not be noted', state;
+    END;
+    RETURN NULL;
+END
+$$;
+
+ALTER FUNCTION postbell.enqueue_or_note(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.erase(tenant text, thread text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    reading timestamptz := clock_timestamp();
+BEGIN
+    PERFORM postbell.refuse_foreign_fact(tenant, 'thread', thread);
+    INSERT INTO postbell.erasures (id, at, tenant_id, thread)
+    VALUES (postbell.uuid7(reading), reading, tenant, erase.thread);
+    WITH held AS MATERIALIZED (
+        -- queue and leases in one snapshot: a row on its way from one to the other is in exactly one of them. Locked
+        -- in the order of their ids, against another erasure
+        SELECT o.id
+        FROM postbell.outbox o
+        WHERE o.tenant_id = tenant
+            AND o.thread = erase.thread
+            AND o.payload <> '{}'
+            AND (
+                EXISTS (SELECT 1 FROM postbell.queue q WHERE q.notification_id = o.id)
+                OR o.id IN (
+                    SELECT u.id
+                    FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
+                    WHERE get_bit(l.open, (u.pos - 1)::int) = 1))
+        ORDER BY o.id
+        FOR NO KEY UPDATE OF o
+    )
+    UPDATE postbell.outbox o SET payload = '{}' WHERE o.id IN (SELECT h.id FROM held h);
+END
+$$;
+
+ALTER FUNCTION postbell.erase(tenant text, thread text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.fingerprint_text(fingerprint integer) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -708,6 +900,85 @@ CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
 $$;
 
 ALTER FUNCTION postbell.is_name(value text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    reading timestamptz := clock_timestamp();
+    made    uuid := postbell.uuid7(reading);
+    tenant  text;
+BEGIN
+    BEGIN
+        tenant := postbell.session_tenant();
+    EXCEPTION WHEN SQLSTATE 'PB005' THEN
+        SELECT min(r.tenant_id) INTO tenant FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER;
+    END;
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, detail)
+    VALUES (
+        made, reading, tenant, 'notification.enqueue_failed', 'notification.enqueue_failed:' || made,
+        CASE WHEN postbell.is_name(principal) THEN principal END,
+        jsonb_strip_nulls(jsonb_build_object(
+            'sqlstate', substring(state FROM '^[0-9A-Z]{5}$'),
+            -- only our own messages begin with a code
+            'code', CASE WHEN state LIKE 'PB%' THEN substring(message FROM '^([a-z]+\.[a-z_]+):') END,
+            'kind', (
+                SELECT k.name FROM postbell.kinds k
+                WHERE k.name = note_enqueue_failure.kind AND k.current))));
+END
+$_$;
+
+ALTER FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) OWNER TO postbell_owner;
+
+CREATE TABLE postbell.outbox (
+    id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    planned_at timestamp with time zone NOT NULL,
+    not_before timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    kind_no integer NOT NULL,
+    tenant_no integer NOT NULL,
+    device_no bigint,
+    except_device_no bigint,
+    badge integer,
+    silent boolean DEFAULT false NOT NULL,
+    tenant_id text DEFAULT COALESCE(NULLIF(current_setting('postbell.tenant_id'::text, true), ''::text), 'default'::text) NOT NULL,
+    principal_id text NOT NULL,
+    kind text NOT NULL,
+    dedupe_key text NOT NULL,
+    subject text,
+    thread text,
+    collapse_key text,
+    urgency text NOT NULL,
+    device_id uuid,
+    except_device_id uuid,
+    predecessor uuid,
+    routes smallint[] NOT NULL,
+    payload text DEFAULT '{}'::text NOT NULL
+);
+
+ALTER TABLE ONLY postbell.outbox FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.outbox OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, detail)
+    SELECT
+        postbell.uuid7(reading),
+        reading,
+        notification.tenant_id,
+        name,
+        name || ':' || notification.id,
+        notification.principal_id,
+        jsonb_build_object('notification_id', notification.id, 'by', SESSION_USER) || detail
+    FROM clock_timestamp() reading
+    ON CONFLICT DO NOTHING
+$$;
+
+ALTER FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -755,7 +1026,9 @@ BEGIN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
+    -- an operator may enqueue anew what one of them enqueued before
     IF kind.producers IS NOT NULL
+            AND NEW.predecessor IS NULL
             AND NOT EXISTS (
                 SELECT 1 FROM pg_roles r
                 WHERE r.rolname = ANY (kind.producers)
@@ -1136,6 +1409,8 @@ BEGIN
         WHEN 'notification.not_permitted'  THEN 'PB005'
         WHEN 'notification.invalid'        THEN 'PB006'
         WHEN 'notification.payload_syntax' THEN 'PB007'
+        WHEN 'notification.unknown'        THEN 'PB008'
+        WHEN 'notification.not_requeued'   THEN 'PB009'
         WHEN 'device.unknown'              THEN 'PB101'
         WHEN 'device.token'                THEN 'PB102'
         WHEN 'device.environment'          THEN 'PB103'
@@ -1144,12 +1419,100 @@ BEGIN
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
+        WHEN 'receipt.unknown'             THEN 'PB301'
+        WHEN 'receipt.invalid'             THEN 'PB302'
         ELSE 'PB000'
     END;
 END
 $$;
 
 ALTER FUNCTION postbell.refuse(code text, detail text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    IF tenant IS DISTINCT FROM postbell.session_tenant()
+            AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'a fact is for the session''s own tenant');
+    END IF;
+    IF NOT coalesce(postbell.is_name(tenant) AND postbell.is_name(value), false) THEN
+        PERFORM postbell.refuse('notification.invalid', what || ' must be 1 to 200 printable ASCII characters');
+    END IF;
+END
+$$;
+
+ALTER FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+    former    postbell.outbox;
+    successor uuid;
+    obstacle  text;
+    tenant    text := postbell.reader_tenant();
+BEGIN
+    -- one call after the other, and after an erasure: what the row says now counts. No worker locks it
+    SELECT o.* INTO former
+    FROM postbell.outbox o
+    WHERE o.id = id AND (tenant IS NULL OR o.tenant_id = tenant)
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        PERFORM postbell.refuse('notification.unknown', 'there is no such notification');
+    END IF;
+    IF expires_at <= clock_timestamp() THEN
+        PERFORM postbell.refuse('notification.not_requeued', 'the new deadline has passed');
+    END IF;
+    SELECT o.id INTO successor
+    FROM postbell.outbox o
+    WHERE o.tenant_id = former.tenant_id AND o.dedupe_key = 'requeue:' || id AND o.predecessor = id;
+    IF FOUND THEN
+        RETURN successor;
+    END IF;
+    -- a statement of its own: it sees what was settled while the first one waited
+    SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM postbell.places p WHERE p.notification_id = id) THEN 'it is not over yet'
+        WHEN EXISTS (
+            SELECT 1 FROM postbell.supersessions u
+            WHERE u.tenant_id = former.tenant_id AND u.subject = former.subject AND u.at > former.created_at)
+            THEN 'its subject moved on'
+        WHEN EXISTS (
+            SELECT 1 FROM postbell.kinds k
+            JOIN postbell.receipts r ON r.tenant_id = former.tenant_id
+                AND r.principal_id = former.principal_id
+                AND r.subject = former.subject
+                AND r.seen_at > former.created_at
+            WHERE k.kind_no = former.kind_no AND k.ends_when_seen)
+            THEN 'it was seen'
+        WHEN EXISTS (
+            SELECT 1 FROM postbell.erasures e
+            WHERE e.tenant_id = former.tenant_id AND e.thread = former.thread AND e.at > former.created_at)
+            THEN 'its thread was erased'
+    END INTO obstacle;
+    IF obstacle IS NOT NULL THEN
+        PERFORM postbell.refuse('notification.not_requeued', obstacle);
+    END IF;
+    INSERT INTO postbell.outbox AS o (
+        tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id, urgency,
+        collapse_key, not_before, expires_at, silent, badge, predecessor)
+    VALUES (
+        former.tenant_id, former.principal_id, former.kind, 'requeue:' || id, former.subject, former.thread,
+        former.payload, former.device_id, former.except_device_id, former.urgency, former.collapse_key,
+        clock_timestamp(), expires_at, former.silent, former.badge, id)
+    ON CONFLICT DO NOTHING
+    RETURNING o.id INTO successor;
+    IF successor IS NOT NULL THEN
+        PERFORM postbell.operator_event(
+            former, 'notification.requeued', jsonb_build_object('successor', successor));
+    END IF;
+    RETURN successor;
+END
+$$;
+
+ALTER FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1268,19 +1631,102 @@ CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
 DECLARE
     reading timestamptz := clock_timestamp();
 BEGIN
-    IF tenant IS DISTINCT FROM postbell.session_tenant()
-            AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
-        PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
-    END IF;
-    IF NOT coalesce(postbell.is_name(subject), false) THEN
-        PERFORM postbell.refuse('notification.invalid', 'subject must be 1 to 200 printable ASCII characters');
-    END IF;
+    PERFORM postbell.refuse_foreign_fact(tenant, 'subject', subject);
     INSERT INTO postbell.supersessions (id, at, tenant_id, subject)
     VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
 END
 $$;
 
 ALTER FUNCTION postbell.supersede(tenant text, subject text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.sync(principal text, delivered uuid[] DEFAULT '{}'::uuid[], seen text[] DEFAULT '{}'::text[], query uuid[] DEFAULT '{}'::uuid[], OUT obsolete uuid[], OUT unread uuid[]) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    tenant   text := postbell.session_tenant();
+    reading  timestamptz := clock_timestamp();
+    subjects text[];
+BEGIN
+    subjects := ARRAY(SELECT DISTINCT u.subject FROM unnest(seen) u(subject));
+    IF NOT coalesce(postbell.is_name(principal), false)
+            OR NOT coalesce((SELECT bool_and(coalesce(postbell.is_name(u), false)) FROM unnest(subjects) u), true) THEN
+        PERFORM postbell.refuse('receipt.invalid', 'principal and subjects are 1 to 200 printable ASCII characters');
+    END IF;
+    IF cardinality(delivered) > 200 OR cardinality(seen) > 100 OR cardinality(query) > 100 THEN
+        PERFORM postbell.refuse('receipt.invalid', 'at most 200 delivered, 100 seen and 100 queried');
+    END IF;
+    IF cardinality(subjects) > 0 THEN
+        WITH known AS MATERIALIZED (
+            SELECT o.subject, max(o.created_at) AS newest
+            FROM postbell.outbox o
+            WHERE o.tenant_id = tenant AND o.principal_id = principal AND o.subject = ANY (subjects)
+            GROUP BY o.subject
+        ),
+        made AS (
+            -- one that is there already and later than all it could be about says the same
+            INSERT INTO postbell.receipts (seen_at, tenant_id, principal_id, subject)
+            SELECT reading, tenant, principal, k.subject
+            FROM known k
+            WHERE NOT EXISTS (
+                SELECT 1 FROM postbell.receipts r
+                WHERE r.tenant_id = tenant
+                    AND r.principal_id = principal
+                    AND r.subject = k.subject
+                    AND r.seen_at > k.newest)
+            ON CONFLICT DO NOTHING
+        )
+        SELECT array_agg(k.subject) INTO seen
+        FROM known k;
+        IF coalesce(cardinality(seen), 0) < cardinality(subjects) THEN
+            PERFORM postbell.refuse('receipt.unknown', 'a seen subject is none of this principal''s');
+        END IF;
+    END IF;
+    WITH asked AS MATERIALIZED (
+        SELECT
+            o.id, n.is_delivered, n.is_queried,
+            o.expires_at <= reading AS is_expired,
+            EXISTS (
+                SELECT 1 FROM postbell.settlements w
+                WHERE w.notification_id = o.id AND w.route_no IS NULL AND w.status IN ('superseded', 'cancelled'))
+                OR (o.subject IS NOT NULL AND EXISTS (
+                    SELECT 1 FROM postbell.supersessions u
+                    WHERE u.tenant_id = o.tenant_id AND u.subject = o.subject AND u.at > o.created_at))
+                OR (o.thread IS NOT NULL AND EXISTS (
+                    SELECT 1 FROM postbell.erasures e
+                    WHERE e.tenant_id = o.tenant_id AND e.thread = o.thread AND e.at > o.created_at)) AS is_over,
+            -- null without a subject: what nobody can see is not unread either
+            CASE WHEN o.subject IS NOT NULL THEN EXISTS (
+                SELECT 1 FROM postbell.receipts r
+                WHERE r.tenant_id = o.tenant_id
+                    AND r.principal_id = o.principal_id
+                    AND r.subject = o.subject
+                    AND r.seen_at > o.created_at)
+            END AS is_seen,
+            k.ends_when_seen
+        FROM (
+            SELECT u.id, bool_or(u.is_delivered) AS is_delivered, bool_or(NOT u.is_delivered) AS is_queried
+            FROM (
+                SELECT d, true FROM unnest(delivered) d
+                UNION ALL
+                SELECT q, false FROM unnest(query) q
+            ) u(id, is_delivered)
+            GROUP BY u.id
+        ) n
+        JOIN postbell.outbox o ON o.id = n.id
+        JOIN postbell.kinds k ON k.kind_no = o.kind_no
+        WHERE o.tenant_id = tenant AND o.principal_id = principal
+    )
+    SELECT
+        coalesce(array_agg(a.id ORDER BY a.id) FILTER (
+            WHERE a.is_delivered AND (a.is_expired OR a.is_over OR (a.ends_when_seen AND a.is_seen))), '{}'),
+        coalesce(array_agg(a.id ORDER BY a.id) FILTER (WHERE a.is_queried AND NOT a.is_over AND NOT a.is_seen), '{}')
+    INTO obsolete, unread
+    FROM asked a;
+END
+$$;
+
+ALTER FUNCTION postbell.sync(principal text, delivered uuid[], seen text[], query uuid[], OUT obsolete uuid[], OUT unread uuid[]) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.target_status(outcome smallint, reason text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1441,6 +1887,17 @@ CREATE SEQUENCE postbell.discarded_notifications
     CACHE 1;
 
 ALTER TABLE postbell.discarded_notifications OWNER TO postbell_owner;
+
+CREATE TABLE postbell.erasures (
+    id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    tenant_id text NOT NULL,
+    thread text NOT NULL
+);
+
+ALTER TABLE ONLY postbell.erasures FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.erasures OWNER TO postbell_owner;
 
 CREATE TABLE postbell.events (
     id uuid NOT NULL,
@@ -1669,36 +2126,6 @@ CREATE VIEW postbell.ledger WITH (security_invoker='true') AS
 
 ALTER TABLE postbell.ledger OWNER TO postbell_owner;
 
-CREATE TABLE postbell.outbox (
-    id uuid NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    planned_at timestamp with time zone NOT NULL,
-    not_before timestamp with time zone,
-    expires_at timestamp with time zone NOT NULL,
-    kind_no integer NOT NULL,
-    tenant_no integer NOT NULL,
-    device_no bigint,
-    except_device_no bigint,
-    badge integer,
-    silent boolean DEFAULT false NOT NULL,
-    tenant_id text DEFAULT COALESCE(NULLIF(current_setting('postbell.tenant_id'::text, true), ''::text), 'default'::text) NOT NULL,
-    principal_id text NOT NULL,
-    kind text NOT NULL,
-    dedupe_key text NOT NULL,
-    subject text,
-    thread text,
-    collapse_key text,
-    urgency text NOT NULL,
-    device_id uuid,
-    except_device_id uuid,
-    routes smallint[] NOT NULL,
-    payload text DEFAULT '{}'::text NOT NULL
-);
-
-ALTER TABLE ONLY postbell.outbox FORCE ROW LEVEL SECURITY;
-
-ALTER TABLE postbell.outbox OWNER TO postbell_owner;
-
 CREATE TABLE postbell.queue (
     due_at timestamp with time zone NOT NULL,
     notification_id uuid NOT NULL,
@@ -1758,6 +2185,7 @@ CREATE VIEW postbell.notifications WITH (security_invoker='true') AS
     o.created_at,
     o.planned_at,
     o.expires_at,
+    o.predecessor,
     COALESCE(whole.status,
         CASE
             WHEN (place.name IS NOT NULL) THEN 'pending'::text
@@ -1882,6 +2310,17 @@ CREATE VIEW postbell.queue_depth WITH (security_invoker='true') AS
   GROUP BY q.route_no, r.provider, r.environment, r.app, q.urgency;
 
 ALTER TABLE postbell.queue_depth OWNER TO postbell_owner;
+
+CREATE TABLE postbell.receipts (
+    seen_at timestamp with time zone NOT NULL,
+    tenant_id text NOT NULL,
+    principal_id text NOT NULL,
+    subject text NOT NULL
+);
+
+ALTER TABLE ONLY postbell.receipts FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.receipts OWNER TO postbell_owner;
 
 CREATE TABLE postbell.role_tenants (
     role_name name NOT NULL,
@@ -2012,6 +2451,9 @@ ALTER TABLE ONLY postbell.devices
 ALTER TABLE ONLY postbell.devices
     ADD CONSTRAINT devices_tenant_id_principal_id_client_device_id_key UNIQUE (tenant_id, principal_id, client_device_id);
 
+ALTER TABLE ONLY postbell.erasures
+    ADD CONSTRAINT erasures_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY postbell.events
     ADD CONSTRAINT events_key_key UNIQUE (key);
 
@@ -2035,6 +2477,9 @@ ALTER TABLE ONLY postbell.outbox
 
 ALTER TABLE ONLY postbell.queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (notification_id, route_no);
+
+ALTER TABLE ONLY postbell.receipts
+    ADD CONSTRAINT receipts_pkey PRIMARY KEY (tenant_id, principal_id, subject, seen_at);
 
 ALTER TABLE ONLY postbell.role_tenants
     ADD CONSTRAINT role_tenants_pkey PRIMARY KEY (role_name, tenant_id);
@@ -2076,15 +2521,25 @@ CREATE INDEX deliveries_notification ON ONLY postbell.deliveries USING btree (no
 
 CREATE INDEX deliveries_default_notification_id_idx ON postbell.deliveries_default USING btree (notification_id);
 
+CREATE INDEX devices_device_ref ON postbell.devices USING btree (tenant_id, device_ref) WHERE (device_ref IS NOT NULL);
+
 CREATE INDEX devices_live ON postbell.devices USING btree (tenant_id, principal_id, route_no, device_no) INCLUDE (token, token_seq, success_due_at, muted_kinds) WHERE ((token IS NOT NULL) AND (status = 'active'::text));
 
+CREATE INDEX devices_session_ref ON postbell.devices USING btree (tenant_id, session_ref) WHERE (session_ref IS NOT NULL);
+
 CREATE UNIQUE INDEX devices_token ON postbell.devices USING btree (token, provider, environment) NULLS NOT DISTINCT WHERE (token IS NOT NULL);
+
+CREATE INDEX erasures_thread ON postbell.erasures USING btree (tenant_id, thread, at DESC);
 
 CREATE INDEX events_tenant ON postbell.events USING btree (tenant_id, id);
 
 CREATE UNIQUE INDEX kinds_current ON postbell.kinds USING btree (name) WHERE current;
 
+CREATE INDEX kinds_ending_when_seen ON postbell.kinds USING btree (kind_no) WHERE ends_when_seen;
+
 CREATE INDEX outbox_principal ON postbell.outbox USING btree (tenant_id, principal_id, id);
+
+CREATE INDEX outbox_thread ON postbell.outbox USING btree (tenant_id, thread) WHERE (thread IS NOT NULL);
 
 CREATE INDEX queue_due ON postbell.queue USING btree (route_no, crashes, urgency, tenant_no, due_at, notification_id);
 
@@ -2110,15 +2565,21 @@ CREATE POLICY dispatcher_all ON postbell.deliveries TO postbell_dispatcher USING
 
 CREATE POLICY dispatcher_all ON postbell.devices TO postbell_dispatcher USING (true) WITH CHECK (true);
 
+CREATE POLICY dispatcher_all ON postbell.erasures TO postbell_dispatcher USING (true) WITH CHECK (true);
+
 CREATE POLICY dispatcher_all ON postbell.leases TO postbell_dispatcher USING (true) WITH CHECK (true);
 
 CREATE POLICY dispatcher_all ON postbell.outbox TO postbell_dispatcher USING (true) WITH CHECK (true);
 
 CREATE POLICY dispatcher_all ON postbell.queue TO postbell_dispatcher USING (true) WITH CHECK (true);
 
+CREATE POLICY dispatcher_all ON postbell.receipts TO postbell_dispatcher USING (true) WITH CHECK (true);
+
 CREATE POLICY dispatcher_all ON postbell.settlements TO postbell_dispatcher USING (true) WITH CHECK (true);
 
 CREATE POLICY dispatcher_all ON postbell.supersessions TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+ALTER TABLE postbell.erasures ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.events ENABLE ROW LEVEL SECURITY;
 
@@ -2130,6 +2591,8 @@ CREATE POLICY owner_all ON postbell.deliveries TO postbell_owner USING (true) WI
 
 CREATE POLICY owner_all ON postbell.devices TO postbell_owner USING (true) WITH CHECK (true);
 
+CREATE POLICY owner_all ON postbell.erasures TO postbell_owner USING (true) WITH CHECK (true);
+
 CREATE POLICY owner_all ON postbell.events TO postbell_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_all ON postbell.leases TO postbell_owner USING (true) WITH CHECK (true);
@@ -2137,6 +2600,8 @@ CREATE POLICY owner_all ON postbell.leases TO postbell_owner USING (true) WITH C
 CREATE POLICY owner_all ON postbell.outbox TO postbell_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_all ON postbell.queue TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.receipts TO postbell_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_all ON postbell.settlements TO postbell_owner USING (true) WITH CHECK (true);
 
@@ -2154,15 +2619,21 @@ CREATE POLICY reader_tenant ON postbell.deliveries FOR SELECT TO postbell_reader
 
 CREATE POLICY reader_tenant ON postbell.devices FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
 
+CREATE POLICY reader_tenant ON postbell.erasures FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
 CREATE POLICY reader_tenant ON postbell.events FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
 
 CREATE POLICY reader_tenant ON postbell.outbox FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
 
 CREATE POLICY reader_tenant ON postbell.queue FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no))));
 
+CREATE POLICY reader_tenant ON postbell.receipts FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
 CREATE POLICY reader_tenant ON postbell.settlements FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no))));
 
 CREATE POLICY reader_tenant ON postbell.supersessions FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
+ALTER TABLE postbell.receipts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.settlements ENABLE ROW LEVEL SECURITY;
 
@@ -2187,10 +2658,16 @@ GRANT ALL ON FUNCTION postbell.awake_class() TO postbell_dispatcher;
 
 REVOKE ALL ON FUNCTION postbell.bounded_payload(payload text, presentation text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.cancel(id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.cancel(id uuid) TO postbell_operator;
+
 REVOKE ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) TO postbell_dispatcher;
 
 REVOKE ALL ON FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.device_delete(device_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_delete(device_id uuid) TO postbell_registrar;
 
 REVOKE ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], max_failures integer, OUT ordinal smallint, OUT state smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_effects(device_numbers bigint[], sequences integer[], effects smallint[], fences timestamp with time zone[], notifications uuid[], max_failures integer, OUT ordinal smallint, OUT state smallint) TO postbell_dispatcher;
@@ -2268,11 +2745,23 @@ REVOKE ALL ON FUNCTION postbell.device_event(device postbell.devices, name text,
 
 REVOKE ALL ON FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) TO postbell_registrar;
+
 REVOKE ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) TO postbell_registrar;
 
+REVOKE ALL ON FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) TO postbell_registrar;
+
 REVOKE ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.enqueue_or_note(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.enqueue_or_note(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.erase(tenant text, thread text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.erase(tenant text, thread text) TO postbell_producer;
 
 REVOKE ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) TO postbell_reader;
@@ -2285,109 +2774,8 @@ REVOKE ALL ON FUNCTION postbell.is_json_object(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION postbell.outbox_defaults() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.outbox_enqueue() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.outcome_name(code smallint) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_dispatcher;
-GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_reader;
-
-REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;
-
-REVOKE ALL ON FUNCTION postbell.reader_tenant_no() FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.reader_tenant_no() TO postbell_reader;
-
-REVOKE ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) TO postbell_dispatcher;
-
-REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) TO postbell_dispatcher;
-
-REVOKE ALL ON FUNCTION postbell.route_number(provider text, environment text, app text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.session_tenant() FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.session_tenant() TO postbell_producer;
-
-REVOKE ALL ON FUNCTION postbell.status_rank(status text) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.status_rank(status text) TO postbell_reader;
-
-REVOKE ALL ON FUNCTION postbell.supersede(tenant text, subject text) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.supersede(tenant text, subject text) TO postbell_producer;
-
-REVOKE ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) TO postbell_reader;
-
-REVOKE ALL ON FUNCTION postbell.tenant_number(tenant text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.token_fingerprint(token text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) TO postbell_dispatcher;
-
-REVOKE ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_dispatcher;
-GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_reader;
-
-REVOKE ALL ON FUNCTION postbell.wake(woken smallint[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.wake(woken smallint[]) TO postbell_dispatcher;
-
-GRANT SELECT,INSERT ON TABLE postbell.deliveries TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.deliveries TO postbell_reader;
-
-GRANT SELECT ON TABLE postbell.events TO postbell_reader;
-
-GRANT SELECT,INSERT,DELETE ON TABLE postbell.leases TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.leases TO postbell_reader;
-
-GRANT UPDATE(until) ON TABLE postbell.leases TO postbell_dispatcher;
-
-GRANT UPDATE(open) ON TABLE postbell.leases TO postbell_dispatcher;
-
-GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.routes TO postbell_reader;
-
-GRANT SELECT,INSERT ON TABLE postbell.workers TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.workers TO postbell_reader;
-
-GRANT UPDATE(name) ON TABLE postbell.workers TO postbell_dispatcher;
-
-GRANT UPDATE(version) ON TABLE postbell.workers TO postbell_dispatcher;
-
-GRANT UPDATE(routes) ON TABLE postbell.workers TO postbell_dispatcher;
-
-GRANT UPDATE(lanes) ON TABLE postbell.workers TO postbell_dispatcher;
-
-GRANT UPDATE(heartbeat_at) ON TABLE postbell.workers TO postbell_dispatcher;
-
-GRANT UPDATE(stopped_at) ON TABLE postbell.workers TO postbell_dispatcher;
-
-GRANT SELECT ON TABLE postbell.in_flight TO postbell_reader;
-
-GRANT SELECT ON TABLE postbell.kinds TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.kinds TO postbell_reader;
-
-GRANT SELECT ON TABLE postbell.worker_health TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.worker_health TO postbell_reader;
-
-GRANT SELECT ON TABLE postbell.lane_health TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.lane_health TO postbell_reader;
-
-GRANT SELECT ON TABLE postbell.tenants TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.tenants TO postbell_reader;
-
-GRANT SELECT ON TABLE postbell.ledger TO postbell_reader;
+REVOKE ALL ON FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) TO postbell_producer;
 
 GRANT SELECT ON TABLE postbell.outbox TO postbell_dispatcher;
 
@@ -2448,9 +2836,128 @@ GRANT SELECT(device_id) ON TABLE postbell.outbox TO postbell_reader;
 GRANT INSERT(except_device_id) ON TABLE postbell.outbox TO postbell_producer;
 GRANT SELECT(except_device_id) ON TABLE postbell.outbox TO postbell_reader;
 
+GRANT SELECT(predecessor) ON TABLE postbell.outbox TO postbell_reader;
+
 GRANT SELECT(routes) ON TABLE postbell.outbox TO postbell_reader;
 
 GRANT INSERT(payload) ON TABLE postbell.outbox TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.outbox_defaults() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.outbox_enqueue() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.outcome_name(code smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.reader_tenant_no() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.reader_tenant_no() TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) TO postbell_operator;
+
+REVOKE ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.route_number(provider text, environment text, app text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.session_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.session_tenant() TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.status_rank(status text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.status_rank(status text) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.supersede(tenant text, subject text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.supersede(tenant text, subject text) TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.sync(principal text, delivered uuid[], seen text[], query uuid[], OUT obsolete uuid[], OUT unread uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.sync(principal text, delivered uuid[], seen text[], query uuid[], OUT obsolete uuid[], OUT unread uuid[]) TO postbell_registrar;
+
+REVOKE ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.tenant_number(tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.token_fingerprint(token text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.wake(woken smallint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.wake(woken smallint[]) TO postbell_dispatcher;
+
+GRANT SELECT,INSERT ON TABLE postbell.deliveries TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.deliveries TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.erasures TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.erasures TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.events TO postbell_reader;
+
+GRANT SELECT,INSERT,DELETE ON TABLE postbell.leases TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.leases TO postbell_reader;
+
+GRANT UPDATE(until) ON TABLE postbell.leases TO postbell_dispatcher;
+
+GRANT UPDATE(open) ON TABLE postbell.leases TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.routes TO postbell_reader;
+
+GRANT SELECT,INSERT ON TABLE postbell.workers TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.workers TO postbell_reader;
+
+GRANT UPDATE(name) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(version) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(routes) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(lanes) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(heartbeat_at) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(stopped_at) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.in_flight TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.kinds TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.kinds TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.worker_health TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.worker_health TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.lane_health TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.lane_health TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.tenants TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.tenants TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.ledger TO postbell_reader;
 
 GRANT SELECT,INSERT,DELETE ON TABLE postbell.queue TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.queue TO postbell_reader;
@@ -2478,6 +2985,9 @@ GRANT SELECT ON TABLE postbell.places TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.places TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.queue_depth TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.receipts TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.receipts TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.route_service TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.route_service TO postbell_reader;

@@ -89,7 +89,7 @@ import Testing
 
     @Test(arguments: [
         ("DROP SCHEMA postbell CASCADE", "the database has no schema of Postbell"),
-        ("DELETE FROM postbell.schema_migrations WHERE version = 7", "the schema is at revision 6"),
+        ("DELETE FROM postbell.schema_migrations WHERE version > 6", "the schema is at revision 6"),
         (
             "INSERT INTO postbell.schema_migrations (version, name, checksum) VALUES (9999, 'later', 'x')",
             "the schema is at revision 9999"

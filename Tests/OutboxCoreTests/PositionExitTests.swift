@@ -94,6 +94,8 @@ import Testing
 
     @Test(arguments: [
         (ClaimVerdict.superseded, SettlementStatus.superseded, SettlementReason.superseded, true),
+        (.seen, .superseded, .seen, true),
+        (.erased, .cancelled, .erased, true),
         (.expired, .expired, .expired, false),
         (.orphan, .cancelled, .erased, true),
     ])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OutboxPostgres
 
-/// Who may do what: the grants and the row security of migration 0007, tried from the outside.
+/// Who may do what: the grants and the row security of migration 0011, tried from the outside.
 @Suite(.timeLimit(.minutes(5)))
 struct RightsTests {
     static let forbiddenToDispatchers = [
@@ -35,6 +35,10 @@ struct RightsTests {
         "SELECT postbell.device_register('a', 'b', 'fcm', 'app', 'token-1234')",
         "SELECT postbell.define_kind('x', 'template', '{}', '{\"title\": \"x\"}')",
         "SELECT postbell.supersede('default', 's')",
+        "SELECT postbell.erase('default', 't')",
+        "INSERT INTO postbell.erasures SELECT gen_random_uuid(), now(), 'default', 't'",
+        "INSERT INTO postbell.receipts SELECT now(), 'default', 'anna', 's'",
+        "SELECT postbell.sync('anna')",
         "SELECT postbell.enqueue('note', 'anna', 'x')",
         "CREATE TABLE postbell.mine (x int)",
         "TRUNCATE postbell.queue",
@@ -150,6 +154,8 @@ struct RightsTests {
             try await confined.execute("SET postbell.tenant_id = 'mine'; SELECT postbell.enqueue('note', 'anna', 'a')")
             #expect(try await confined.texts("SELECT tenant_id FROM postbell.notifications") == ["mine"])
             #expect(await confined.refusal("SELECT postbell.supersede('other', 's')") == "PB005")
+            #expect(await confined.refusal("SELECT postbell.erase('other', 't')") == "PB005")
+            try await confined.execute("SELECT postbell.supersede('mine', 's'), postbell.erase('mine', 't')")
             await confined.close()
             try await outbox.run("DROP OWNED BY \(login); DROP ROLE \(login)")
         }

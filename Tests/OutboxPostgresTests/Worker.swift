@@ -85,6 +85,11 @@ struct Worker {
         try await query(ResolveUnroutedStatement.command(limit: 100)).int8(0, 0)
     }
 
+    /// One whole walk through the queue; how many rows ended.
+    func sweep() async throws -> Int {
+        try SweepStatement.answer(await query(SweepStatement.command(after: .start, limit: 100))).ended
+    }
+
     func query(_ command: PostgresCommand) async throws -> PostgresResult {
         try await connection.query(command.statement, command.parameters)
     }

@@ -223,6 +223,8 @@ BEGIN
         WHEN 'notification.not_permitted'  THEN 'PB005'
         WHEN 'notification.invalid'        THEN 'PB006'
         WHEN 'notification.payload_syntax' THEN 'PB007'
+        WHEN 'notification.unknown'        THEN 'PB008'
+        WHEN 'notification.not_requeued'   THEN 'PB009'
         WHEN 'device.unknown'              THEN 'PB101'
         WHEN 'device.token'                THEN 'PB102'
         WHEN 'device.environment'          THEN 'PB103'
@@ -231,6 +233,8 @@ BEGIN
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
+        WHEN 'receipt.unknown'             THEN 'PB301'
+        WHEN 'receipt.invalid'             THEN 'PB302'
         ELSE 'PB000'
     END;
 END

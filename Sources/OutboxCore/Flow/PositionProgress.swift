@@ -109,6 +109,8 @@ struct PositionProgress: Equatable, Sendable {
         switch dispatch.verdict {
         case .send, .closed: nil
         case .superseded: Ending(status: .superseded, reason: .superseded)
+        case .seen: Ending(status: .superseded, reason: .seen)
+        case .erased: Ending(status: .cancelled, reason: .erased)
         case .expired: Ending(status: .expired, reason: .expired)
         case .orphan: Ending(status: .cancelled, reason: .erased)
         }

@@ -3,7 +3,7 @@
 package enum ClaimVerdict: Int16, Equatable, Sendable {
     /// Wanted and in time: send to its targets (none is an answer too).
     case send = 0
-    /// A person or an erasure ended the whole notification.
+    /// The whole notification has its end already.
     case closed = 1
     /// Its deadline has passed.
     case expired = 2
@@ -11,6 +11,10 @@ package enum ClaimVerdict: Int16, Equatable, Sendable {
     case orphan = 3
     /// Its subject moved on.
     case superseded = 4
+    /// Its principal has seen the subject, and its kind ends by that.
+    case seen = 5
+    /// Its thread was erased.
+    case erased = 6
 }
 
 /// One row of a claimed batch: the dispatch of a notification on the batch's route.

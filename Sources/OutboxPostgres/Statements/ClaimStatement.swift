@@ -18,14 +18,16 @@ import Postgres
 /// One result row per target, or one with null target columns; rows of a position follow one another: `position`
 /// int2, `notification_id` uuid, `tenant_no` int4, `urgency` int2, `due_at` timestamptz, `attempt` int2 (this one
 /// included), `crashes` int2, `prior` bool, `after_device` int8, `verdict` int2 (0 send, 1 closed, 2 expired, 3
-/// orphan, 4 superseded), `kind_no` int4, `created_at`, `expires_at` timestamptz, `payload`, `collapse_key`, `thread`
-/// text, `badge` int4, `silent` bool, `device_no` int8, `token` text, `token_seq` int4, `spent` int2, `notes_success`
-/// bool, `nobody` text (why a wanted row has no target; null: every target is final), `others_due_at` timestamptz
-/// (when the next target that was left out because of its own wait is due), `now` timestamptz.
+/// orphan, 4 superseded, 5 seen, 6 erased), `kind_no` int4, `created_at`, `expires_at` timestamptz, `payload`,
+/// `collapse_key`, `thread` text, `badge` int4, `silent` bool, `device_no` int8, `token` text, `token_seq` int4,
+/// `spent` int2, `notes_success` bool, `nobody` text (why a wanted row has no target; null: every target is final),
+/// `others_due_at` timestamptz (when the next target that was left out because of its own wait is due), `now`
+/// timestamptz.
 ///
-/// READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan for the
-/// DELETE, primary keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops only, and
-/// no join of two CTEs, which the pinned planner would make quadratic.
+/// Each fact is asked for only where a row can have it: no thread, no look for an erasure; the kinds that end when seen
+/// are read once. READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan
+/// for the DELETE, primary keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops
+/// only, and no join of two CTEs, which the pinned planner would make quadratic.
 enum ClaimStatement {
     /// For rows of one crash class.
     static let clean = PostgresStatement("claim", text, parameterTypes: parameterTypes)
@@ -83,6 +85,19 @@ enum ClaimStatement {
                         SELECT 1 FROM postbell.supersessions u
                         WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
                         THEN 4
+                    WHEN n.subject IS NOT NULL
+                        AND n.kind_no = ANY (ARRAY(SELECT k.kind_no FROM postbell.kinds k WHERE k.ends_when_seen))
+                        AND EXISTS (
+                            SELECT 1 FROM postbell.receipts r
+                            WHERE r.tenant_id = n.tenant_id
+                                AND r.principal_id = n.principal_id
+                                AND r.subject = n.subject
+                                AND r.seen_at > n.created_at)
+                        THEN 5
+                    WHEN n.thread IS NOT NULL AND EXISTS (
+                        SELECT 1 FROM postbell.erasures e
+                        WHERE e.tenant_id = n.tenant_id AND e.thread = n.thread AND e.at > n.created_at)
+                        THEN 6
                     WHEN n.expires_at <= now() THEN 2
                     ELSE 0
                 END AS verdict,

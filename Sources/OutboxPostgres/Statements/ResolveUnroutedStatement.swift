@@ -24,7 +24,7 @@ enum ResolveUnroutedStatement {
             RETURNING notification_id, tenant_no, urgency
         ),
         judged AS MATERIALIZED (
-            -- the same order as in the claim: over, superseded, expired, then its devices
+            -- the same order as in the claim: over, facts against it, expired, then its devices
             SELECT
                 g.notification_id, g.tenant_no, g.urgency,
                 n.id IS NULL AS orphan,
@@ -38,6 +38,19 @@ enum ResolveUnroutedStatement {
                         SELECT 1 FROM postbell.supersessions u
                         WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
                         THEN 'superseded'
+                    WHEN n.subject IS NOT NULL
+                        AND n.kind_no = ANY (ARRAY(SELECT k.kind_no FROM postbell.kinds k WHERE k.ends_when_seen))
+                        AND EXISTS (
+                            SELECT 1 FROM postbell.receipts r
+                            WHERE r.tenant_id = n.tenant_id
+                                AND r.principal_id = n.principal_id
+                                AND r.subject = n.subject
+                                AND r.seen_at > n.created_at)
+                        THEN 'seen'
+                    WHEN n.thread IS NOT NULL AND EXISTS (
+                        SELECT 1 FROM postbell.erasures e
+                        WHERE e.tenant_id = n.tenant_id AND e.thread = n.thread AND e.at > n.created_at)
+                        THEN 'erased'
                     WHEN n.expires_at <= now() THEN 'expired'
                     ELSE 'send'
                 END AS verdict,
@@ -70,11 +83,16 @@ enum ResolveUnroutedStatement {
             SELECT
                 j.notification_id,
                 j.tenant_no,
-                CASE j.verdict WHEN 'superseded' THEN NULL ELSE 0 END,
-                CASE j.verdict WHEN 'send' THEN 'dispatched' ELSE j.verdict END,
+                CASE WHEN j.verdict IN ('expired', 'send') THEN 0 END,
+                CASE j.verdict
+                    WHEN 'send' THEN 'dispatched'
+                    WHEN 'erased' THEN 'cancelled'
+                    WHEN 'seen' THEN 'superseded'
+                    ELSE j.verdict
+                END,
                 CASE j.verdict WHEN 'send' THEN 'no_device' ELSE j.verdict END
             FROM judged j
-            WHERE j.verdict IN ('superseded', 'expired')
+            WHERE j.verdict IN ('superseded', 'seen', 'erased', 'expired')
                 OR (j.verdict = 'send' AND j.routes = '{}')
             ORDER BY j.notification_id
             RETURNING 1

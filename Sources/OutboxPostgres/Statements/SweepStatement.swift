@@ -1,9 +1,10 @@
 import OutboxCore
 import Postgres
 
-/// Ends overdue rows of routes that nobody serves or that are paused, so that every notification reaches an end.
-/// Walks the queue by its primary key, a bounded stretch per call; the caller carries the cursor and begins anew when
-/// it comes back null.
+/// Ends rows that are over and that nobody claims, because their route is paused or unserved or they are due later:
+/// past their deadline, ended already, or with a fact against them. So every notification reaches an end. Walks the
+/// queue by its primary key, a bounded stretch per call; the caller carries the cursor and begins anew when it comes
+/// back null.
 ///
 /// Parameters: $1 int2[] routes that are served and left alone, $2 uuid and $3 int2 cursor (last row looked at; all
 /// zero, -1 to begin), $4 int8 most rows to look at. Result, one row: `ended` int8, `last_id` uuid, `last_route` int2
@@ -19,28 +20,66 @@ enum SweepStatement {
             ORDER BY q.notification_id, q.route_no
             LIMIT $4::int8
         ),
-        overdue AS MATERIALIZED (
-            SELECT q.tid
+        judged AS MATERIALIZED (
+            -- the same order as in the claim
+            SELECT s.notification_id, s.route_no, v.verdict
             FROM stretch s
             CROSS JOIN LATERAL (
-                SELECT p.ctid AS tid
+                SELECT CASE
+                    WHEN EXISTS (
+                        SELECT 1 FROM postbell.settlements w
+                        WHERE w.notification_id = n.id AND w.route_no IS NULL)
+                        THEN 'closed'
+                    WHEN n.subject IS NOT NULL AND EXISTS (
+                        SELECT 1 FROM postbell.supersessions u
+                        WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
+                        THEN 'superseded'
+                    WHEN n.subject IS NOT NULL
+                        AND n.kind_no = ANY (ARRAY(SELECT k.kind_no FROM postbell.kinds k WHERE k.ends_when_seen))
+                        AND EXISTS (
+                            SELECT 1 FROM postbell.receipts r
+                            WHERE r.tenant_id = n.tenant_id
+                                AND r.principal_id = n.principal_id
+                                AND r.subject = n.subject
+                                AND r.seen_at > n.created_at)
+                        THEN 'seen'
+                    WHEN n.thread IS NOT NULL AND EXISTS (
+                        SELECT 1 FROM postbell.erasures e
+                        WHERE e.tenant_id = n.tenant_id AND e.thread = n.thread AND e.at > n.created_at)
+                        THEN 'erased'
+                    WHEN n.expires_at <= now() THEN 'expired'
+                END AS verdict
+                FROM postbell.outbox n
+                WHERE n.id = s.notification_id
+            ) v
+            WHERE s.route_no <> ALL ($1::int2[]) AND v.verdict IS NOT NULL
+        ),
+        over AS MATERIALIZED (
+            -- what is locked is still there, and leaves in this statement
+            SELECT q.tid, j.notification_id, q.tenant_no, j.route_no, j.verdict
+            FROM judged j
+            CROSS JOIN LATERAL (
+                SELECT p.ctid AS tid, p.tenant_no
                 FROM postbell.queue p
-                JOIN postbell.outbox n ON n.id = p.notification_id
-                WHERE p.notification_id = s.notification_id AND p.route_no = s.route_no AND n.expires_at <= now()
-                FOR UPDATE OF p SKIP LOCKED
+                WHERE p.notification_id = j.notification_id AND p.route_no = j.route_no
+                FOR UPDATE SKIP LOCKED
             ) q
-            WHERE s.route_no <> ALL ($1::int2[])
         ),
         gone AS (
             DELETE FROM postbell.queue
-            WHERE ctid = ANY (ARRAY(SELECT tid FROM overdue))
-            RETURNING notification_id, tenant_no, route_no
+            WHERE ctid = ANY (ARRAY(SELECT tid FROM over))
         ),
         ended AS (
+            -- what has its end already gets no second one; a fact ends the whole notification, once
             INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
-            SELECT g.notification_id, g.tenant_no, g.route_no, 'expired', 'expired'
-            FROM gone g
-            RETURNING 1
+            SELECT DISTINCT
+                o.notification_id,
+                o.tenant_no,
+                CASE WHEN o.verdict = 'expired' THEN o.route_no END,
+                CASE o.verdict WHEN 'erased' THEN 'cancelled' WHEN 'seen' THEN 'superseded' ELSE o.verdict END,
+                o.verdict
+            FROM over o
+            WHERE o.verdict <> 'closed'
         ),
         last AS (
             SELECT notification_id, route_no
@@ -49,7 +88,7 @@ enum SweepStatement {
             LIMIT 1
         )
         SELECT
-            (SELECT count(*) FROM ended) AS ended,
+            (SELECT count(*) FROM over) AS ended,
             (SELECT notification_id FROM last WHERE (SELECT count(*) FROM stretch) = $4::int8) AS last_id,
             (SELECT route_no FROM last WHERE (SELECT count(*) FROM stretch) = $4::int8) AS last_route
         """

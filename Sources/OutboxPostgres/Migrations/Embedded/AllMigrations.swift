@@ -10,6 +10,10 @@ extension Migration {
         devices0004,
         dispatch0005,
         views0006,
-        rights0007,
+        facts0007,
+        revocation0008,
+        operators0009,
+        audit0010,
+        rights0011,
     ]
 }

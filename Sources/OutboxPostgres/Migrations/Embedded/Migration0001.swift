@@ -5,7 +5,7 @@ extension Migration {
     /// 0001_tables.sql
     static let tables0001 = Migration(
         version: 1, name: "tables",
-        checksum: "ca136aef0b26ce411848997cb7dc95ade455d2a0e04ce185e7e65a29bf124ed4",
+        checksum: "3e2df2642d10bec7c8657d59691b68ada9d37145b65a90020711755442f067bb",
         sql: #"""
 -- Postbell 0001: roles, schema, tables and their indexes.
 --
@@ -142,6 +142,8 @@ CREATE TABLE postbell.kinds (
     UNIQUE (name, revision)
 );
 CREATE UNIQUE INDEX kinds_current ON postbell.kinds (name) WHERE current;
+-- Read once per claim, so that no row asks for its kind.
+CREATE INDEX kinds_ending_when_seen ON postbell.kinds (kind_no) WHERE ends_when_seen;
 
 -- Who is dispatching. `owner` is fresh per process start; the number is what ledger rows carry.
 CREATE TABLE postbell.workers (
@@ -197,6 +199,9 @@ CREATE TABLE postbell.devices (
 CREATE INDEX devices_live ON postbell.devices (tenant_id, principal_id, route_no, device_no)
     INCLUDE (token, token_seq, success_due_at, muted_kinds)
     WHERE token IS NOT NULL AND status = 'active';
+-- What owns several registrations ends them together.
+CREATE INDEX devices_device_ref ON postbell.devices (tenant_id, device_ref) WHERE device_ref IS NOT NULL;
+CREATE INDEX devices_session_ref ON postbell.devices (tenant_id, session_ref) WHERE session_ref IS NOT NULL;
 -- A live token belongs to one device in the whole schema.
 CREATE UNIQUE INDEX devices_token ON postbell.devices (token, provider, environment) NULLS NOT DISTINCT
     WHERE token IS NOT NULL;
@@ -229,6 +234,7 @@ CREATE TABLE postbell.outbox (
     urgency          text        NOT NULL,
     device_id        uuid,
     except_device_id uuid,
+    predecessor      uuid,                        -- which notification an operator enqueued anew by this one
     -- what it was queued for at once: lets the audit see a lost dispatch
     routes           smallint[]  NOT NULL,
     payload          text        NOT NULL DEFAULT '{}',
@@ -236,6 +242,8 @@ CREATE TABLE postbell.outbox (
     UNIQUE (tenant_id, dedupe_key)
 );
 CREATE INDEX outbox_principal ON postbell.outbox (tenant_id, principal_id, id);
+-- What an erasure has to empty: only notifications with a thread pay for it.
+CREATE INDEX outbox_thread ON postbell.outbox (tenant_id, thread) WHERE thread IS NOT NULL;
 
 -- What happened: one row per request that left, or target that was skipped. Partitioned by its own UUIDv7,
 -- a day each, so the key is the id alone and a repeat across midnight finds its row. Codes are small;
@@ -288,6 +296,24 @@ CREATE TABLE postbell.supersessions (
     subject   text        NOT NULL
 );
 CREATE INDEX supersessions_subject ON postbell.supersessions (tenant_id, subject, at DESC);
+
+-- The conversation is gone: every notification of the thread that was enqueued before `at` is over.
+CREATE TABLE postbell.erasures (
+    id        uuid        PRIMARY KEY,
+    at        timestamptz NOT NULL,
+    tenant_id text        NOT NULL,
+    thread    text        NOT NULL
+);
+CREATE INDEX erasures_thread ON postbell.erasures (tenant_id, thread, at DESC);
+
+-- The principal has seen the subject: what was enqueued for it before is read, and over where its kind ends by that.
+CREATE TABLE postbell.receipts (
+    seen_at      timestamptz NOT NULL,
+    tenant_id    text        NOT NULL,
+    principal_id text        NOT NULL,
+    subject      text        NOT NULL,
+    PRIMARY KEY (tenant_id, principal_id, subject, seen_at)
+);
 
 -- The life of devices and of the instance: identifiers, fingerprints and reason codes only,
 -- each exactly once by its key.

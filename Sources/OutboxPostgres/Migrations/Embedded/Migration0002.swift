@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "b2d302f969e515a47540926c17ce59eede02dc3c1d301692f439a16eaa55473f",
+        checksum: "753362e5a13c0798d0aba0b7a28e761045770f833298adeb1b943e39340a42f3",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -232,6 +232,8 @@ BEGIN
         WHEN 'notification.not_permitted'  THEN 'PB005'
         WHEN 'notification.invalid'        THEN 'PB006'
         WHEN 'notification.payload_syntax' THEN 'PB007'
+        WHEN 'notification.unknown'        THEN 'PB008'
+        WHEN 'notification.not_requeued'   THEN 'PB009'
         WHEN 'device.unknown'              THEN 'PB101'
         WHEN 'device.token'                THEN 'PB102'
         WHEN 'device.environment'          THEN 'PB103'
@@ -240,6 +242,8 @@ BEGIN
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
+        WHEN 'receipt.unknown'             THEN 'PB301'
+        WHEN 'receipt.invalid'             THEN 'PB302'
         ELSE 'PB000'
     END;
 END

@@ -5,7 +5,7 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "04d02968cbdc2d0b6947338f892b553494123ccbe63d9e11a01abd417357f649",
+        checksum: "68b49d81e52661b070725189b3c9233a9376bb6c21234d44fe6ccabc3bc8e42e",
         sql: #"""
 -- Postbell 0003: what goes with a push type, the producer's side of the outbox, and the wake-up.
 --
@@ -136,7 +136,9 @@ BEGIN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
+    -- an operator may enqueue anew what one of them enqueued before
     IF kind.producers IS NOT NULL
+            AND NEW.predecessor IS NULL
             AND NOT EXISTS (
                 SELECT 1 FROM pg_roles r
                 WHERE r.rolname = ANY (kind.producers)
@@ -299,22 +301,69 @@ BEGIN
 END
 $$;
 
--- The subject moved on: one fact, ordered by its clock reading after everything enqueued before it,
--- also if that commits later.
-CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
+-- One line about an enqueue that failed: no content, and nothing that was not checked. Under the session's tenant, or
+-- where that is not this login's, under one that is.
+CREATE FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     reading timestamptz := clock_timestamp();
+    made    uuid := postbell.uuid7(reading);
+    tenant  text;
 BEGIN
-    IF tenant IS DISTINCT FROM postbell.session_tenant()
-            AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
-        PERFORM postbell.refuse('notification.not_permitted', 'supersede is for the session''s own tenant');
-    END IF;
-    IF NOT coalesce(postbell.is_name(subject), false) THEN
-        PERFORM postbell.refuse('notification.invalid', 'subject must be 1 to 200 printable ASCII characters');
-    END IF;
-    INSERT INTO postbell.supersessions (id, at, tenant_id, subject)
-    VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
+    BEGIN
+        tenant := postbell.session_tenant();
+    EXCEPTION WHEN SQLSTATE 'PB005' THEN
+        SELECT min(r.tenant_id) INTO tenant FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER;
+    END;
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, detail)
+    VALUES (
+        made, reading, tenant, 'notification.enqueue_failed', 'notification.enqueue_failed:' || made,
+        CASE WHEN postbell.is_name(principal) THEN principal END,
+        jsonb_strip_nulls(jsonb_build_object(
+            'sqlstate', substring(state FROM '^[0-9A-Z]{5}$'),
+            -- only our own messages begin with a code
+            'code', CASE WHEN state LIKE 'PB%' THEN substring(message FROM '^([a-z]+\.[a-z_]+):') END,
+            'kind', (
+                SELECT k.name FROM postbell.kinds k
+                WHERE k.name = note_enqueue_failure.kind AND k.current))));
+END
+$$;
+
+-- The same as enqueue for producers whose own transaction must never fail because of a notification: what is refused
+-- becomes an event `notification.enqueue_failed` and null. It costs a savepoint, and cannot catch what fails at commit.
+CREATE FUNCTION postbell.enqueue_or_note(
+    kind             text,
+    principal_id     text,
+    dedupe_key       text,
+    payload          text        DEFAULT '{}',
+    subject          text        DEFAULT NULL,
+    thread           text        DEFAULT NULL,
+    tenant_id        text        DEFAULT NULL,
+    device_id        uuid        DEFAULT NULL,
+    except_device_id uuid        DEFAULT NULL,
+    urgency          text        DEFAULT NULL,
+    collapse_key     text        DEFAULT NULL,
+    not_before       timestamptz DEFAULT NULL,
+    expires_at       timestamptz DEFAULT NULL,
+    silent           boolean     DEFAULT false,
+    badge            int         DEFAULT NULL
+) RETURNS uuid
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    state   text;
+    message text;
+BEGIN
+    RETURN postbell.enqueue(
+        kind, principal_id, dedupe_key, payload, subject, thread, tenant_id, device_id, except_device_id, urgency,
+        collapse_key, not_before, expires_at, silent, badge);
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT;
+    BEGIN
+        PERFORM postbell.note_enqueue_failure(principal_id, kind, state, message);
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'postbell: a notification was not enqueued (SQLSTATE %), and that could not be noted', state;
+    END;
+    RETURN NULL;
 END
 $$;
 

@@ -5,7 +5,7 @@ extension Migration {
     /// 0004_devices.sql
     static let devices0004 = Migration(
         version: 4, name: "devices",
-        checksum: "5440cb4df6dad7422f74d4669bef16a7fd81084436b5a48e63dc6abfef06d67c",
+        checksum: "52d6f86da4f60b9c51f8b300a14a778fdc8b0b949171b6433d7fd5cfa5a5cbd0",
         sql: #"""
 -- Postbell 0004: the registry of devices, and what sending does to it.
 --
@@ -217,6 +217,17 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.principal ' || tenant || ' ' || principal_id, 0));
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.token ' || token, 0));
 
+    -- the device and whoever has its token, locked in one order: two phones that swap their tokens wait for one another
+    -- in turn
+    PERFORM 1 FROM postbell.devices d
+    WHERE d.device_no IN (
+        SELECT t.device_no FROM postbell.devices t
+        WHERE t.token = token AND t.provider = provider AND t.environment IS NOT DISTINCT FROM environment
+        UNION ALL
+        SELECT o.device_no FROM postbell.devices o
+        WHERE o.tenant_id = tenant AND o.principal_id = principal_id AND o.client_device_id = client_device_id)
+    ORDER BY d.device_no
+    FOR NO KEY UPDATE;
     FOR former IN
         SELECT d.* FROM postbell.devices d
         WHERE d.token = token

@@ -2,163 +2,176 @@
 // Written by scripts/embed-migrations from sql/migrations; not edited by hand.
 
 extension Migration {
-    /// 0007_rights.sql
-    static let rights0007 = Migration(
-        version: 7, name: "rights",
-        checksum: "a6b5043452e217d286b04e0444137b2b8aa569cc33993a6bb249330e1a622a2b",
+    /// 0007_facts.sql
+    static let facts0007 = Migration(
+        version: 7, name: "facts",
+        checksum: "f2e4b8982515ec6cfcd1f7589e8989ed08f2ba6465f657181b1422362637322c",
         sql: #"""
--- Postbell 0007: grants and row security. This file is the list of what each role may do.
+-- Postbell 0007: facts that end notifications: a subject moved on, a thread was erased, a person has seen it.
 --
--- Locks: ACCESS EXCLUSIVE for a moment on each table (row security).
--- Older workers: may run on as members of postbell_dispatcher.
+-- Locks: none on existing tables.
+-- Older workers: may run on; nothing they read changes.
 -- Runs in one transaction that the caller opens.
 
 SET LOCAL ROLE postbell_owner;
 
-REVOKE ALL ON ALL TABLES IN SCHEMA postbell FROM PUBLIC;
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA postbell FROM PUBLIC;
-ALTER DEFAULT PRIVILEGES IN SCHEMA postbell REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
-
-GRANT USAGE ON SCHEMA postbell
-    TO postbell_producer, postbell_registrar, postbell_dispatcher, postbell_reader, postbell_operator;
-
--- Producers: the columns they may give, and reading back ids.
-GRANT INSERT (
-    tenant_id, principal_id, kind, dedupe_key, subject, thread, payload, device_id, except_device_id,
-    urgency, collapse_key, not_before, expires_at, silent, badge
-) ON postbell.outbox TO postbell_producer;
-GRANT SELECT (id) ON postbell.outbox TO postbell_producer;
-GRANT EXECUTE ON FUNCTION
-    postbell.session_tenant(),
-    postbell.supersede(text, text),
-    postbell.enqueue(
-        text, text, text, text, text, text, text, uuid, uuid, text, text, timestamptz, timestamptz, boolean, int)
-TO postbell_producer;
-
--- Registrars: functions only.
-GRANT EXECUTE ON FUNCTION
-    postbell.device_register(text, text, text, text, text, text, text, text, text, text, text)
-TO postbell_registrar;
-
--- Dispatchers: move work, append what happened; no notification, device or end is theirs to change.
-GRANT SELECT, INSERT, DELETE ON postbell.queue, postbell.leases TO postbell_dispatcher;
-GRANT UPDATE (attempt) ON postbell.queue TO postbell_dispatcher;  -- FOR UPDATE needs UPDATE on some column
-GRANT UPDATE (open, until) ON postbell.leases TO postbell_dispatcher;
-GRANT SELECT ON
-    postbell.outbox, postbell.settlements, postbell.supersessions, postbell.deliveries,
-    postbell.kinds, postbell.routes, postbell.tenants, postbell.settings,
-    postbell.schema_migrations, postbell.places,
-    postbell.worker_health, postbell.lane_health, postbell.route_service
-TO postbell_dispatcher;
-GRANT SELECT (
-    device_no, id, tenant_id, principal_id, route_no, app, token, token_seq, token_registered_at,
-    success_due_at, status, muted_kinds
-) ON postbell.devices TO postbell_dispatcher;
-GRANT INSERT ON postbell.deliveries TO postbell_dispatcher;
-GRANT INSERT (notification_id, tenant_no, route_no, status, reason) ON postbell.settlements TO postbell_dispatcher;
-GRANT SELECT, INSERT ON postbell.workers TO postbell_dispatcher;
-GRANT UPDATE (name, version, routes, lanes, heartbeat_at, stopped_at) ON postbell.workers TO postbell_dispatcher;
-GRANT EXECUTE ON FUNCTION
-    postbell.uuid7(timestamptz),
-    postbell.uuid_floor(timestamptz),
-    postbell.awake_class(),
-    postbell.wake(smallint[]),
-    postbell.outcome_name(smallint),
-    postbell.heartbeat_limit(),
-    postbell.recover(timestamptz, int, int, int),
-    postbell.retry_held(smallint[], int),
-    postbell.create_partitions(int, text),
-    postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
-    postbell.audit(timestamptz, interval),
-    postbell.audit_scope(timestamptz)
-TO postbell_dispatcher;
-
--- Readers: the views and what lies under them, without tokens and payloads.
-GRANT SELECT ON
-    postbell.places, postbell.target_ends, postbell.notifications, postbell.ledger,
-    postbell.queue_depth, postbell.in_flight,
-    postbell.worker_health, postbell.lane_health, postbell.route_service,
-    postbell.queue, postbell.leases, postbell.deliveries, postbell.settlements, postbell.supersessions,
-    postbell.events, postbell.kinds, postbell.routes, postbell.tenants, postbell.workers,
-    postbell.settings, postbell.schema_migrations
-TO postbell_reader;
-GRANT SELECT (
-    id, created_at, planned_at, not_before, expires_at, kind_no, tenant_no, device_no, except_device_no,
-    badge, silent, tenant_id, principal_id, kind, dedupe_key, subject, thread, collapse_key, urgency,
-    device_id, except_device_id, routes
-) ON postbell.outbox TO postbell_reader;
-GRANT SELECT (
-    device_no, id, token_registered_at, success_due_at, last_success_at, last_seen_at,
-    push_token_updated_at, push_token_invalidated_at, created_at, updated_at, token_seq, fingerprint,
-    failure_count, route_no, tenant_id, principal_id, client_device_id, provider, environment, app,
-    status, disabled_reason, muted_kinds, name, kind, platform, device_ref, session_ref
-) ON postbell.devices TO postbell_reader;
-GRANT EXECUTE ON FUNCTION
-    postbell.outcome_name(smallint),
-    postbell.heartbeat_limit(),
-    postbell.fingerprint_text(int),
-    postbell.status_rank(text),
-    postbell.target_status(smallint, text),
-    postbell.audit(timestamptz, interval),
-    postbell.audit_scope(timestamptz),
-    postbell.reader_tenant(),
-    postbell.reader_tenant_no(),
-    postbell.uuid_floor(timestamptz)
-TO postbell_reader;
-
--- ---------------------------------------------------------------------------------------------------------------------
--- Row security, forced. The owner and the dispatcher pass by policies of their own (never BYPASSRLS): triggers and
--- definer functions run as the owner and filter by tenant themselves. Producers see and write their session's tenant;
--- readers one tenant when the session names it, else all; technical tables hold ids only.
-
-DO $$
-DECLARE
-    listed text;
+-- Refuses a fact about another tenant, or about what is no id.
+CREATE FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    FOREACH listed IN ARRAY ARRAY[
-        'outbox', 'queue', 'leases', 'deliveries', 'settlements', 'supersessions', 'devices', 'events'
-    ] LOOP
-        EXECUTE format('ALTER TABLE postbell.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', listed);
-        EXECUTE format(
-            'CREATE POLICY owner_all ON postbell.%I TO postbell_owner USING (true) WITH CHECK (true)', listed);
-        IF listed <> 'events' THEN
-            EXECUTE format(
-                'CREATE POLICY dispatcher_all ON postbell.%I
-                    TO postbell_dispatcher
-                    USING (true) WITH CHECK (true)',
-                listed);
-        END IF;
-    END LOOP;
-    FOREACH listed IN ARRAY ARRAY['outbox', 'supersessions', 'devices', 'events'] LOOP
-        EXECUTE format(
-            'CREATE POLICY reader_tenant ON postbell.%I
-                FOR SELECT TO postbell_reader
-                USING (
-                    (SELECT postbell.reader_tenant()) IS NULL
-                    OR tenant_id = (SELECT postbell.reader_tenant()))',
-            listed);
-    END LOOP;
-    FOREACH listed IN ARRAY ARRAY['queue', 'deliveries', 'settlements'] LOOP
-        EXECUTE format(
-            'CREATE POLICY reader_tenant ON postbell.%I
-                FOR SELECT TO postbell_reader
-                USING (
-                    (SELECT postbell.reader_tenant_no()) IS NULL
-                    OR tenant_no = (SELECT postbell.reader_tenant_no()))',
-            listed);
-    END LOOP;
+    IF tenant IS DISTINCT FROM postbell.session_tenant()
+            AND NOT pg_has_role(SESSION_USER, 'postbell_owner', 'MEMBER') THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'a fact is for the session''s own tenant');
+    END IF;
+    IF NOT coalesce(postbell.is_name(tenant) AND postbell.is_name(value), false) THEN
+        PERFORM postbell.refuse('notification.invalid', what || ' must be 1 to 200 printable ASCII characters');
+    END IF;
 END
 $$;
--- The default partition is a table of its own; nobody is granted it, and the owner reads it in the audit.
-CREATE POLICY reader_batches ON postbell.leases
-    FOR SELECT TO postbell_reader
-    USING (true);
-CREATE POLICY producer_insert ON postbell.outbox
-    FOR INSERT TO postbell_producer
-    WITH CHECK (tenant_id = (SELECT postbell.session_tenant()));
-CREATE POLICY producer_ids ON postbell.outbox
-    FOR SELECT TO postbell_producer
-    USING (tenant_id = (SELECT postbell.session_tenant()));
+
+-- The subject moved on: one fact, ordered by its clock reading after everything enqueued before it,
+-- also if that commits later.
+CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    reading timestamptz := clock_timestamp();
+BEGIN
+    PERFORM postbell.refuse_foreign_fact(tenant, 'subject', subject);
+    INSERT INTO postbell.supersessions (id, at, tenant_id, subject)
+    VALUES (postbell.uuid7(reading), reading, tenant, supersede.subject);
+END
+$$;
+
+-- The conversation is gone: one fact, ordered like that of supersede. What the thread's open notifications say goes in
+-- this transaction; the lease holder finds the fact before it sends, and writes the end. Workers lock no row of the
+-- outbox, so neither waits for the other. A notification that commits only after this keeps its payload until it is
+-- removed, and is not sent.
+CREATE FUNCTION postbell.erase(tenant text, thread text) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    reading timestamptz := clock_timestamp();
+BEGIN
+    PERFORM postbell.refuse_foreign_fact(tenant, 'thread', thread);
+    INSERT INTO postbell.erasures (id, at, tenant_id, thread)
+    VALUES (postbell.uuid7(reading), reading, tenant, erase.thread);
+    WITH held AS MATERIALIZED (
+        -- queue and leases in one snapshot: a row on its way from one to the other is in exactly one of them. Locked
+        -- in the order of their ids, against another erasure
+        SELECT o.id
+        FROM postbell.outbox o
+        WHERE o.tenant_id = tenant
+            AND o.thread = erase.thread
+            AND o.payload <> '{}'
+            AND (
+                EXISTS (SELECT 1 FROM postbell.queue q WHERE q.notification_id = o.id)
+                OR o.id IN (
+                    SELECT u.id
+                    FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
+                    WHERE get_bit(l.open, (u.pos - 1)::int) = 1))
+        ORDER BY o.id
+        FOR NO KEY UPDATE OF o
+    )
+    UPDATE postbell.outbox o SET payload = '{}' WHERE o.id IN (SELECT h.id FROM held h);
+END
+$$;
+
+-- A client of the principal says which notifications it shows (`delivered`), which subjects its person has seen, and
+-- asks which notifications are unread (`query`). Appends a receipt for each seen subject; one that is no id, or about
+-- which nothing was ever enqueued for this principal, fails the whole call. Answers which of the delivered are obsolete
+-- (superseded, seen, erased, cancelled or past their deadline) and which of the queried are unread, this call's own
+-- receipts included: those with a subject that nobody has seen, and that are not superseded, erased or cancelled. What
+-- is another principal's is left out, as what does not exist is. Reads the principal's notifications once.
+CREATE FUNCTION postbell.sync(
+    principal text,
+    delivered uuid[] DEFAULT '{}',
+    seen      text[] DEFAULT '{}',
+    query     uuid[] DEFAULT '{}',
+    OUT obsolete uuid[],
+    OUT unread   uuid[]
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tenant   text := postbell.session_tenant();
+    reading  timestamptz := clock_timestamp();
+    subjects text[];
+BEGIN
+    subjects := ARRAY(SELECT DISTINCT u.subject FROM unnest(seen) u(subject));
+    IF NOT coalesce(postbell.is_name(principal), false)
+            OR NOT coalesce((SELECT bool_and(coalesce(postbell.is_name(u), false)) FROM unnest(subjects) u), true) THEN
+        PERFORM postbell.refuse('receipt.invalid', 'principal and subjects are 1 to 200 printable ASCII characters');
+    END IF;
+    IF cardinality(delivered) > 200 OR cardinality(seen) > 100 OR cardinality(query) > 100 THEN
+        PERFORM postbell.refuse('receipt.invalid', 'at most 200 delivered, 100 seen and 100 queried');
+    END IF;
+    IF cardinality(subjects) > 0 THEN
+        WITH known AS MATERIALIZED (
+            SELECT o.subject, max(o.created_at) AS newest
+            FROM postbell.outbox o
+            WHERE o.tenant_id = tenant AND o.principal_id = principal AND o.subject = ANY (subjects)
+            GROUP BY o.subject
+        ),
+        made AS (
+            -- one that is there already and later than all it could be about says the same
+            INSERT INTO postbell.receipts (seen_at, tenant_id, principal_id, subject)
+            SELECT reading, tenant, principal, k.subject
+            FROM known k
+            WHERE NOT EXISTS (
+                SELECT 1 FROM postbell.receipts r
+                WHERE r.tenant_id = tenant
+                    AND r.principal_id = principal
+                    AND r.subject = k.subject
+                    AND r.seen_at > k.newest)
+            ON CONFLICT DO NOTHING
+        )
+        SELECT array_agg(k.subject) INTO seen
+        FROM known k;
+        IF coalesce(cardinality(seen), 0) < cardinality(subjects) THEN
+            PERFORM postbell.refuse('receipt.unknown', 'a seen subject is none of this principal''s');
+        END IF;
+    END IF;
+    WITH asked AS MATERIALIZED (
+        SELECT
+            o.id, n.is_delivered, n.is_queried,
+            o.expires_at <= reading AS is_expired,
+            EXISTS (
+                SELECT 1 FROM postbell.settlements w
+                WHERE w.notification_id = o.id AND w.route_no IS NULL AND w.status IN ('superseded', 'cancelled'))
+                OR (o.subject IS NOT NULL AND EXISTS (
+                    SELECT 1 FROM postbell.supersessions u
+                    WHERE u.tenant_id = o.tenant_id AND u.subject = o.subject AND u.at > o.created_at))
+                OR (o.thread IS NOT NULL AND EXISTS (
+                    SELECT 1 FROM postbell.erasures e
+                    WHERE e.tenant_id = o.tenant_id AND e.thread = o.thread AND e.at > o.created_at)) AS is_over,
+            -- null without a subject: what nobody can see is not unread either
+            CASE WHEN o.subject IS NOT NULL THEN EXISTS (
+                SELECT 1 FROM postbell.receipts r
+                WHERE r.tenant_id = o.tenant_id
+                    AND r.principal_id = o.principal_id
+                    AND r.subject = o.subject
+                    AND r.seen_at > o.created_at)
+            END AS is_seen,
+            k.ends_when_seen
+        FROM (
+            SELECT u.id, bool_or(u.is_delivered) AS is_delivered, bool_or(NOT u.is_delivered) AS is_queried
+            FROM (
+                SELECT d, true FROM unnest(delivered) d
+                UNION ALL
+                SELECT q, false FROM unnest(query) q
+            ) u(id, is_delivered)
+            GROUP BY u.id
+        ) n
+        JOIN postbell.outbox o ON o.id = n.id
+        JOIN postbell.kinds k ON k.kind_no = o.kind_no
+        WHERE o.tenant_id = tenant AND o.principal_id = principal
+    )
+    SELECT
+        coalesce(array_agg(a.id ORDER BY a.id) FILTER (
+            WHERE a.is_delivered AND (a.is_expired OR a.is_over OR (a.ends_when_seen AND a.is_seen))), '{}'),
+        coalesce(array_agg(a.id ORDER BY a.id) FILTER (WHERE a.is_queried AND NOT a.is_over AND NOT a.is_seen), '{}')
+    INTO obsolete, unread
+    FROM asked a;
+END
+$$;
 
 RESET ROLE;
 """#)

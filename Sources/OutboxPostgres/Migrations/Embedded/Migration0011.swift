@@ -1,4 +1,13 @@
--- Postbell 0007: grants and row security. This file is the list of what each role may do.
+// swift-format-ignore-file
+// Written by scripts/embed-migrations from sql/migrations; not edited by hand.
+
+extension Migration {
+    /// 0011_rights.sql
+    static let rights0011 = Migration(
+        version: 11, name: "rights",
+        checksum: "ecd063429496003056f524d712a1a2eb31637051f331e0e5215c64b2b1cb10a1",
+        sql: #"""
+-- Postbell 0011: grants and row security. This file is the list of what each role may do.
 --
 -- Locks: ACCESS EXCLUSIVE for a moment on each table (row security).
 -- Older workers: may run on as members of postbell_dispatcher.
@@ -22,13 +31,21 @@ GRANT SELECT (id) ON postbell.outbox TO postbell_producer;
 GRANT EXECUTE ON FUNCTION
     postbell.session_tenant(),
     postbell.supersede(text, text),
+    postbell.erase(text, text),
     postbell.enqueue(
-        text, text, text, text, text, text, text, uuid, uuid, text, text, timestamptz, timestamptz, boolean, int)
+        text, text, text, text, text, text, text, uuid, uuid, text, text, timestamptz, timestamptz, boolean, int),
+    postbell.enqueue_or_note(
+        text, text, text, text, text, text, text, uuid, uuid, text, text, timestamptz, timestamptz, boolean, int),
+    postbell.note_enqueue_failure(text, text, text, text)
 TO postbell_producer;
 
 -- Registrars: functions only.
 GRANT EXECUTE ON FUNCTION
-    postbell.device_register(text, text, text, text, text, text, text, text, text, text, text)
+    postbell.device_register(text, text, text, text, text, text, text, text, text, text, text),
+    postbell.device_revoke(uuid, text, text, text, text),
+    postbell.device_delete(uuid),
+    postbell.device_mute(uuid, text[]),
+    postbell.sync(text, uuid[], text[], uuid[])
 TO postbell_registrar;
 
 -- Dispatchers: move work, append what happened; no notification, device or end is theirs to change.
@@ -36,7 +53,8 @@ GRANT SELECT, INSERT, DELETE ON postbell.queue, postbell.leases TO postbell_disp
 GRANT UPDATE (attempt) ON postbell.queue TO postbell_dispatcher;  -- FOR UPDATE needs UPDATE on some column
 GRANT UPDATE (open, until) ON postbell.leases TO postbell_dispatcher;
 GRANT SELECT ON
-    postbell.outbox, postbell.settlements, postbell.supersessions, postbell.deliveries,
+    postbell.outbox, postbell.settlements, postbell.supersessions, postbell.erasures, postbell.receipts,
+    postbell.deliveries,
     postbell.kinds, postbell.routes, postbell.tenants, postbell.settings,
     postbell.schema_migrations, postbell.places,
     postbell.worker_health, postbell.lane_health, postbell.route_service
@@ -70,13 +88,13 @@ GRANT SELECT ON
     postbell.queue_depth, postbell.in_flight,
     postbell.worker_health, postbell.lane_health, postbell.route_service,
     postbell.queue, postbell.leases, postbell.deliveries, postbell.settlements, postbell.supersessions,
-    postbell.events, postbell.kinds, postbell.routes, postbell.tenants, postbell.workers,
-    postbell.settings, postbell.schema_migrations
+    postbell.erasures, postbell.receipts, postbell.events, postbell.kinds, postbell.routes, postbell.tenants,
+    postbell.workers, postbell.settings, postbell.schema_migrations
 TO postbell_reader;
 GRANT SELECT (
     id, created_at, planned_at, not_before, expires_at, kind_no, tenant_no, device_no, except_device_no,
     badge, silent, tenant_id, principal_id, kind, dedupe_key, subject, thread, collapse_key, urgency,
-    device_id, except_device_id, routes
+    device_id, except_device_id, predecessor, routes
 ) ON postbell.outbox TO postbell_reader;
 GRANT SELECT (
     device_no, id, token_registered_at, success_due_at, last_success_at, last_seen_at,
@@ -97,6 +115,12 @@ GRANT EXECUTE ON FUNCTION
     postbell.uuid_floor(timestamptz)
 TO postbell_reader;
 
+-- Operators: what readers may (they are members), and what they do to a notification.
+GRANT EXECUTE ON FUNCTION
+    postbell.cancel(uuid),
+    postbell.requeue(uuid, timestamptz)
+TO postbell_operator;
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Row security, forced. The owner and the dispatcher pass by policies of their own (never BYPASSRLS): triggers and
 -- definer functions run as the owner and filter by tenant themselves. Producers see and write their session's tenant;
@@ -107,7 +131,8 @@ DECLARE
     listed text;
 BEGIN
     FOREACH listed IN ARRAY ARRAY[
-        'outbox', 'queue', 'leases', 'deliveries', 'settlements', 'supersessions', 'devices', 'events'
+        'outbox', 'queue', 'leases', 'deliveries', 'settlements', 'supersessions', 'erasures', 'receipts', 'devices',
+        'events'
     ] LOOP
         EXECUTE format('ALTER TABLE postbell.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', listed);
         EXECUTE format(
@@ -120,7 +145,9 @@ BEGIN
                 listed);
         END IF;
     END LOOP;
-    FOREACH listed IN ARRAY ARRAY['outbox', 'supersessions', 'devices', 'events'] LOOP
+    FOREACH listed IN ARRAY ARRAY[
+        'outbox', 'supersessions', 'erasures', 'receipts', 'devices', 'events'
+    ] LOOP
         EXECUTE format(
             'CREATE POLICY reader_tenant ON postbell.%I
                 FOR SELECT TO postbell_reader
@@ -152,3 +179,5 @@ CREATE POLICY producer_ids ON postbell.outbox
     USING (tenant_id = (SELECT postbell.session_tenant()));
 
 RESET ROLE;
+"""#)
+}
