@@ -1,3 +1,4 @@
+import Glibc
 import HTTP2
 import Testing
 
@@ -30,6 +31,31 @@ import Testing
         server.stop()
         #expect(server.failures.isEmpty)
         #expect(server.connections == 1)
+    }
+
+    @Test func whatAPausedProcessHadAcceptedBeforeItIsNotSent() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            connection.respond(try connection.nextRequest().stream)
+            let request = try connection.nextRequest()
+            guard request["apns-id"] == "id-3" else { throw ServerError.unexpected("\(request)") }
+            connection.respond(request.stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.requestTimeout = .seconds(1)
+        } _: { harness in
+            try await harness.warmUp()
+            // As long as three quarters of the timeout: the caller's right to send ends with the whole of it.
+            await harness.submit(2, then: { usleep(760_000) })
+            let results2 = try await harness.results(2)
+            #expect(results2.allSatisfy { $0.fault == .notSent(.timeout) })
+            await harness.submit(1, first: 3)
+            let results3 = try await harness.results(3)
+            #expect(results3[2].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
     }
 
     @Test func aConnectionThatTimesOutTooOftenIsReplaced() async throws {

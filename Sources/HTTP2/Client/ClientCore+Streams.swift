@@ -69,11 +69,17 @@ extension ClientCore {
         if let due = nextDue(at: now) { arm(at: max(due, now + .milliseconds(1))) }
     }
 
-    private func expire(at now: ContinuousClock.Instant) {
+    /// Requests that have waited too long are not sent any more, also when nobody came to look in time: of a process
+    /// that was paused, and of what it was given before, the caller's right to send may have run out.
+    func endOverdue(at now: ContinuousClock.Instant) {
         while let slot = table.waiting.first, slot.pointee.submittedAt + configuration.queueTimeout <= now {
             statistics.timeouts += 1
             end(slot, .notSent(.timeout), at: now)
         }
+    }
+
+    private func expire(at now: ContinuousClock.Instant) {
+        endOverdue(at: now)
         while let slot = table.all.first, slot.pointee.submittedAt + configuration.requestTimeout <= now {
             statistics.timeouts += 1
             guard slot.pointee.phase == .sent else {

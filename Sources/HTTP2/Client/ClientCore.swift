@@ -159,6 +159,7 @@ final class ClientCore: EndOfTurnHandler {
         turnIsWanted = false
         let now = ContinuousClock.now
         connectIfNeeded(at: now)
+        endOverdue(at: now)
         pump(at: now)
         // A connection may close while it is written to, so this is not a walk over `connections` itself.
         let written = connections

@@ -200,6 +200,12 @@ actor ClientHarness {
 }
 
 extension ClientHarness {
+    /// Submits requests and keeps the client's loop from everything else, also from sending them, while `body` runs.
+    func submit(_ count: Int, then body: @Sendable () -> Void) {
+        submit(count)
+        body()
+    }
+
     /// Keeps the client's loop from everything else while `body` runs, and then submits a request: it is written before
     /// anything is read that has come meanwhile.
     func submitUnheard(_ count: Int = 1, first: UInt64, after body: @Sendable () -> Void) {
