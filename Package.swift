@@ -4,7 +4,7 @@ import PackageDescription
 // Rings, arrows point down only (scripts/check holds the imports to it):
 //   application   postbell, postbell-fake-providers, postbell-bench, Operations, DispatchRuntime
 //   adapters      OutboxPostgres, APNS, FCM, Telemetry, FakeProviders
-//   technique     EventLoop, Postgres, HTTP2, Credentials
+//   technique     EventLoop, Postgres, HTTP2, Credentials, CrashPoints
 //   core          OutboxCore
 // The C targets below them all are never part of a `package` signature.
 
@@ -18,12 +18,17 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+// Builds for tests have named steps at which a worker can be made to die (docs/faults.md). A release has none.
+let crashPoints: [SwiftSetting] = [.define("CRASH_POINTS", .when(configuration: .debug))]
+
+func library(
+    _ name: String, _ dependencies: [Target.Dependency] = [], conditions: [SwiftSetting] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings + conditions)
 }
 
-func tool(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+func tool(_ name: String, _ dependencies: [Target.Dependency], conditions: [SwiftSetting] = []) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings + conditions)
 }
 
 func tests(_ subject: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
@@ -47,9 +52,10 @@ let package = Package(
         library("OutboxCore"),
 
         // technique
+        library("CrashPoints", conditions: crashPoints),
         library("EventLoop", ["CLinux"]),
-        library("Postgres", ["EventLoop", "CLibPQ"]),
-        library("HTTP2", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL"]),
+        library("Postgres", ["EventLoop", "CLibPQ", "CrashPoints"], conditions: crashPoints),
+        library("HTTP2", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL", "CrashPoints"], conditions: crashPoints),
         library("Credentials", ["CLinux", "COpenSSL"]),
 
         // adapters
@@ -60,7 +66,9 @@ let package = Package(
         library("FakeProviders", ["EventLoop", "CLinux", "CNGHTTP2", "COpenSSL", "Credentials"]),
 
         // application
-        library("DispatchRuntime", ["OutboxCore", "EventLoop", "HTTP2", "Telemetry"]),
+        library(
+            "DispatchRuntime", ["OutboxCore", "EventLoop", "HTTP2", "Telemetry", "CrashPoints"],
+            conditions: crashPoints),
         library(
             "Operations",
             ["OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "HTTP2", "Telemetry", "CLinux"]
@@ -69,8 +77,9 @@ let package = Package(
             "postbell",
             [
                 "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "HTTP2", "Credentials", "APNS",
-                "FCM", "Telemetry", "DispatchRuntime", "Operations",
-            ]
+                "FCM", "Telemetry", "DispatchRuntime", "Operations", "CrashPoints",
+            ],
+            conditions: crashPoints
         ),
         tool("postbell-fake-providers", ["FakeProviders", "EventLoop"]),
         tool("postbell-bench", ["HTTP2", "EventLoop"]),

@@ -3,6 +3,10 @@ import Glibc
 import HTTP2
 import OutboxCore
 
+#if CRASH_POINTS
+    import CrashPoints
+#endif
+
 extension Dispatcher {
     /// Sends what a lane has room for.
     func pump(_ lane: Int) {
@@ -72,6 +76,9 @@ extension Dispatcher {
                     answeredAt: nil, now: now)
             }
         }
+        #if CRASH_POINTS
+            CrashPoint.answerJudged.reached()
+        #endif
         handleAlarms()
         pump(lane)
         // Room on another lane is no news: an idle one would have the queue searched with every answer of a busy one.

@@ -1,5 +1,9 @@
 import OutboxCore
 
+#if CRASH_POINTS
+    import CrashPoints
+#endif
+
 extension Dispatcher {
     /// Writes results until the worker has stopped and everything it held is settled or given up.
     func settleResults() async {
@@ -14,6 +18,9 @@ extension Dispatcher {
             if state.isDraining && (state.isIdle && !isClaiming || hasGivenUp(at: .now)) { break }
             if flushes.isEmpty { await waitForResults() }
         }
+        #if CRASH_POINTS
+            CrashPoint.drained.reached()
+        #endif
         isFinished = true
         upkeepSignal.ring()
     }
@@ -34,6 +41,9 @@ extension Dispatcher {
     /// The stop timeout has passed: open requests are reset, which answers them all as unanswered.
     private func abort() async {
         guard state.inFlight > 0 else { return }
+        #if CRASH_POINTS
+            CrashPoint.aborting.reached()
+        #endif
         for lane in lanes { await lane.close(within: .zero) }
     }
 

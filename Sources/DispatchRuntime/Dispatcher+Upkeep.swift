@@ -1,5 +1,9 @@
 import OutboxCore
 
+#if CRASH_POINTS
+    import CrashPoints
+#endif
+
 extension Dispatcher {
     /// Keeps leases alive and the schema tidy, once a second or when a lease asks for it, until the worker has stopped.
     func keepUp() async {
@@ -58,6 +62,9 @@ extension Dispatcher {
         let report = try await store.recover(
             healthySince: max(steadySince, state.clock.time(at: connected)), limit: 10, maxCrashes: settings.maxCrashes)
         guard report.leases > 0 else { return }
+        #if CRASH_POINTS
+            CrashPoint.recovered.reached()
+        #endif
         observer.recovered(report)
         state.recovered()
         claimSignal.ring()

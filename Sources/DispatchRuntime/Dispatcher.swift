@@ -2,6 +2,10 @@ package import EventLoop
 import HTTP2
 package import OutboxCore
 
+#if CRASH_POINTS
+    import CrashPoints
+#endif
+
 /// The worker: claims, sends and settles on one event loop, by the decisions of `DispatchState`.
 ///
 /// Three tasks run side by side and meet only in the state: one claims, one writes flushes, one keeps leases alive and
@@ -113,6 +117,9 @@ package actor Dispatcher {
             state.returnEffects(laterEffects)
             laterEffects = []
             observer.draining(inFlight: state.inFlight)
+            #if CRASH_POINTS
+                CrashPoint.draining.reached()
+            #endif
         } else {
             abortsAt = now
         }

@@ -2,6 +2,10 @@ import EventLoop
 import HTTP2
 import OutboxCore
 
+#if CRASH_POINTS
+    import CrashPoints
+#endif
+
 /// A lane at work: a provider's requests over a transport of its own, so that a slow or rejected lane never slows
 /// another.
 ///
@@ -103,6 +107,9 @@ final class ProviderLane {
 
     private func submit(_ requests: HTTPRequestBatch) {
         client.assumeIsolated { $0.submit(requests) }
+        #if CRASH_POINTS
+            CrashPoint.requestHandedOver.reached()
+        #endif
     }
 
     private func begin(

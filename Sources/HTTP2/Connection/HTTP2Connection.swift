@@ -1,6 +1,10 @@
 import EventLoop
 import Glibc
 
+#if CRASH_POINTS
+    import CrashPoints
+#endif
+
 /// One connection: from a name to a verified TLS session, the HTTP/2 session on it, and the bytes between the two.
 ///
 /// Confined to the loop's thread. It makes no decisions about requests; it tells its client what happened.
@@ -78,6 +82,9 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
             }
             self.race = race
             race.start()
+            #if CRASH_POINTS
+                CrashPoint.connecting.reached()
+            #endif
         case .failure(let error):
             close(error)
         }
@@ -184,6 +191,9 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
             switch stream.read(into: buffer, capacity: ClientCore.readCapacity) {
             case .done(let count):
                 lastReadAt = now
+                #if CRASH_POINTS
+                    if session.openStreams > 0 { CrashPoint.answerReceived.reached() }
+                #endif
                 if pingSentAt != nil { pingAnswered() }
                 session.receive(buffer, count: count, at: now)
                 guard session.failure == nil, stream.hasPending else { break reading }
@@ -224,6 +234,9 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         if state == .settling, session.hasSettings {
             state = .open
             openedAt = now
+            #if CRASH_POINTS
+                CrashPoint.connected.reached()
+            #endif
             client.opened(self)
         }
         if goAwaysTold < session.goAways, let goAway = session.goAway {
@@ -261,6 +274,9 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         session.fill(output)
         guard !session.takeWithheld() else { return false }
         lastRequestAt = now
+        #if CRASH_POINTS
+            CrashPoint.requestFramed.reached()
+        #endif
         if output.isFull { write() }
         return true
     }
@@ -298,6 +314,9 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
             switch stream.write(output.front, count: output.pending) {
             case .done(let count):
                 output.consume(count)
+                #if CRASH_POINTS
+                    if session.openStreams > 0 { CrashPoint.requestWritten.reached() }
+                #endif
             case .blocked:
                 isBlocked = true
                 return

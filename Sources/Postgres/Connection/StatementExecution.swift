@@ -1,6 +1,10 @@
 import CLibPQ
 import EventLoop
 
+#if CRASH_POINTS
+    import CrashPoints
+#endif
+
 /// What runs on a connection once it is the caller's turn.
 extension PostgresConnection {
     /// Settles what holds for the session, and asks in the same round trip whether the server takes writes.
@@ -83,9 +87,19 @@ extension PostgresConnection {
     private func runOnce(_ command: PostgresCommand) async throws(PostgresError) -> PostgresResult {
         try await prepareIfNeeded(command.statement)
         try requireTime(command.statement)
+        #if CRASH_POINTS
+            CrashPoint.reached(.unsent, of: command.statement.name)
+        #endif
         try submit(command, byName: configuration.preparesStatements)
         wire.flush()
-        return try await collect(command.statement.name)
+        #if CRASH_POINTS
+            CrashPoint.reached(.sent, of: command.statement.name)
+        #endif
+        let result = try await collect(command.statement.name)
+        #if CRASH_POINTS
+            CrashPoint.reached(.answered, of: command.statement.name)
+        #endif
+        return result
     }
 
     // MARK: Prepared statements
