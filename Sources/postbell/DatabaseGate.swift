@@ -21,8 +21,9 @@ struct DatabaseGate {
     func schemaIsCurrent() async throws(CommandFailure) -> Bool {
         var complaint = Complaint(log: environment.log)
         var failures = 0
-        while stopSignal.count == 0 {
-            switch await look() {
+        let (database, loop) = (database, environment.loop)
+        while let look = await stopSignal.value(of: { await Self.look(database, on: loop) }) {
+            switch look {
             case .revision(let revision):
                 if let failure = CommandFailure(revision, place: environment.databasePlace) { throw failure }
                 return true
@@ -41,11 +42,10 @@ struct DatabaseGate {
     func time(of store: PostgresOutboxStore) async -> Timestamp? {
         var complaint = Complaint(log: environment.log)
         var failures = 0
-        while stopSignal.count == 0 {
-            do throws(StoreError) {
-                return try await store.waitingWork(on: []).now
-            } catch {
-                complaint.say(error.message, error.sqlState)
+        while let answer = await stopSignal.value(of: { await Self.ask(store) }) {
+            switch answer {
+            case .success(let time): return time
+            case .failure(let error): complaint.say(error.message, error.sqlState)
             }
             failures += 1
             await pause(failures)
@@ -53,17 +53,25 @@ struct DatabaseGate {
         return nil
     }
 
-    private enum Look {
+    private enum Look: Sendable {
         case revision(SchemaRevision)
         /// No waiting helps.
         case misconfigured(PostgresError)
         case unreachable(cause: String, state: String)
     }
 
-    private func look() async -> Look {
+    private static func ask(_ store: PostgresOutboxStore) async -> Result<Timestamp, StoreError> {
+        do throws(StoreError) {
+            return .success(try await store.waitingWork(on: []).now)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func look(_ database: PostgresConfiguration, on loop: EventLoop) async -> Look {
         let connection: PostgresConnection
         do throws(PostgresError) {
-            connection = try await PostgresConnection.connect(database, on: environment.loop)
+            connection = try await PostgresConnection.connect(database, on: loop)
         } catch {
             if error.kind == .configuration { return .misconfigured(error) }
             return .unreachable(cause: error.message, state: error.sqlState?.code ?? "")

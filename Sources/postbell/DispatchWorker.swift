@@ -37,8 +37,8 @@ actor DispatchWorker {
 
     /// Runs until it is told to stop. Throws when the schema is not the one this program knows.
     func run() async throws(CommandFailure) -> ExitCode {
+        // Until the process exits: a signal that came a moment too late would be its death.
         handleSignals()
-        defer { for signal in signals { signal.cancel() } }
         let gate = DatabaseGate(database: database, environment: environment, stopSignal: stopSignal)
         guard try await gate.schemaIsCurrent() else { return .done }
         let store = PostgresOutboxStore(

@@ -1,9 +1,10 @@
 import EventLoop
+import Synchronization
 
-/// How often the worker was told to stop, and a wait that ends with it. Confined to the loop.
+/// How often the worker was told to stop, and waits that end with it. Confined to the loop.
 final class StopSignal {
     private let loop: EventLoop
-    private var waiters: [UnsafeContinuation<Void, Never>] = []
+    private var waiting: [() -> Void] = []
     /// Times it was told.
     private(set) var count = 0
 
@@ -14,23 +15,48 @@ final class StopSignal {
     /// It was told once more.
     func ring() {
         count += 1
-        let waiting = waiters
-        waiters = []
-        for waiter in waiting { waiter.resume() }
+        wake()
     }
 
     /// Waits for `duration`, or until it is told.
     func pause(for duration: Duration) async {
         guard count == 0 else { return }
-        await withUnsafeContinuation { continuation in
-            waiters.append(continuation)
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            waiting.append { continuation.resume() }
             loop.arm(at: .now + duration) { [weak self] in self?.wake() }
         }
     }
 
+    /// What `work` comes to, or nil as soon as it is told: nobody waits for the work then.
+    func value<Value: Sendable>(of work: @escaping @Sendable () async -> Value) async -> Value? {
+        guard count == 0 else { return nil }
+        return await withUnsafeContinuation { (continuation: UnsafeContinuation<Value?, Never>) in
+            let first = FirstAnswer(continuation)
+            waiting.append { first.give(nil) }
+            Task(executorPreference: loop) { first.give(await work()) }
+        }
+    }
+
     private func wake() {
-        let waiting = waiters
-        waiters = []
-        for waiter in waiting { waiter.resume() }
+        let awake = waiting
+        waiting = []
+        for resume in awake { resume() }
+    }
+}
+
+/// Resumes a continuation with the first of several answers.
+private final class FirstAnswer<Value: Sendable>: Sendable {
+    private let waiter: Mutex<UnsafeContinuation<Value?, Never>?>
+
+    init(_ continuation: UnsafeContinuation<Value?, Never>) {
+        waiter = Mutex(continuation)
+    }
+
+    func give(_ value: Value?) {
+        let continuation = waiter.withLock { waiter in
+            defer { waiter = nil }
+            return waiter
+        }
+        continuation?.resume(returning: value)
     }
 }

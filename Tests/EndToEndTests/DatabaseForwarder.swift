@@ -38,6 +38,12 @@ final class DatabaseForwarder: Sendable {
         listen(listener, 16)
     }
 
+    /// Whether somebody has connected whom nobody has accepted.
+    var hasWaitingClient: Bool {
+        var event = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+        return poll(&event, 1, 0) > 0
+    }
+
     /// Accepts connections from now on, each on threads of its own.
     func open() {
         listen(listener, 16)

@@ -58,11 +58,7 @@ import Testing
             try await stage.enqueue("ada", key: "k1")
             let worker = try stage.startWorker()
             try await stage.waitFor("k1", "dispatched")
-            try await stage.run(
-                """
-                SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                WHERE datname = current_database() AND usename LIKE 'e2e%'
-                """)
+            try await stage.endWorkersSessions()
             try await stage.enqueue("ada", key: "k2")
             try await stage.waitFor("k2", "dispatched")
             #expect(worker.isRunning)

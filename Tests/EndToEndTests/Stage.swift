@@ -85,6 +85,18 @@ struct Stage {
     /// How the stage's workers reach the database.
     var databaseURL: String { environment["DATABASE_URL"] ?? "" }
 
+    /// The database and the workers' login, for a connection string that names another way to the server.
+    var databaseName: String { "dbname=\(database.name) user=e2e_\(getpid())" }
+
+    /// Ends the sessions of all workers, as a server does that goes away.
+    func endWorkersSessions() async throws {
+        try await run(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND usename LIKE 'e2e%'
+            """)
+    }
+
     /// Starts a worker with the stage's environment, changed by `overrides`, and with further `arguments`.
     func startWorker(_ overrides: [String: String] = [:], arguments: [String] = []) throws -> WorkerProcess {
         let log = directory.appending(path: "worker-\(UUID().uuidString).log")
