@@ -61,8 +61,10 @@ static void ends(int r, int how)
     promise("ended_rightly", how != DISPATCHED || now.churned || (now.registered & ~row->reached) == 0);
     promise("ended_rightly", how != FAILED || row->reached != 0);
     promise("ended_rightly", (how != CLOSED && how != EXPIRED) || row->over == how);
-    /* only what kills workers, or was in the hands of as many that died or lost their lease */
-    promise("neighbours_live", how != SET_ASIDE || r == poison || faults >= MAX_DEATHS);
+    /* Only what kills workers, or was in as many lost leases. Its neighbours in a lease can cost a row two: one in a
+       full batch and one among suspects; from then on it is alone. */
+    promise("neighbours_live",
+        how != SET_ASIDE || r == poison || faults >= MAX_DEATHS - (poison == NOBODY ? 0 : 2));
     row->end = how;
     row->prior = row->due = row->crashes = row->cursor = row->final = row->reached = row->wait = 0;
     for (int d = 0; d < DEVICES; d++) row->spent[d] = 0;
