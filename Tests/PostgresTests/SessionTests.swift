@@ -109,7 +109,7 @@ struct SessionTests {
             #expect(backoff.delay(afterFailures: failures, random: 0) == ceiling / 2)
             let longest = backoff.delay(afterFailures: failures, random: 0.999_999)
             #expect(longest <= ceiling && longest > ceiling * 0.99)
-            ceiling = min(ceiling * 2, .seconds(10))
+            ceiling = min(ceiling * 2, .seconds(4))
         }
     }
 }

@@ -1,13 +1,14 @@
 /// How long to wait before the next attempt to connect.
 ///
 /// The ceiling after `n` failures in a row is `min(cap, base · 2^(n-1))`; the wait is drawn evenly from its upper half,
-/// so that many workers do not return to a restarted server together.
+/// so that many workers do not return to a restarted server together. The cap is what a server that is back is left
+/// waiting for: all sessions of a worker stand again within five seconds of its return.
 ///
-/// | failures | ceiling (base 100 ms, cap 10 s) | wait        |
-/// | -------- | ------------------------------- | ----------- |
-/// | 1        | 100 ms                          | 50–100 ms   |
-/// | 4        | 800 ms                          | 400–800 ms  |
-/// | 8        | 10 s (12.8 s capped)            | 5–10 s      |
+/// | failures | ceiling (base 100 ms, cap 4 s) | wait        |
+/// | -------- | ------------------------------ | ----------- |
+/// | 1        | 100 ms                         | 50–100 ms   |
+/// | 4        | 800 ms                         | 400–800 ms  |
+/// | 7        | 4 s (6.4 s capped)             | 2–4 s       |
 package struct ReconnectBackoff: Sendable, Equatable {
     /// Ceiling after the first failure.
     package let base: Duration
@@ -19,7 +20,7 @@ package struct ReconnectBackoff: Sendable, Equatable {
 
     /// `base` must be positive and not above `cap`.
     package init(
-        base: Duration = .milliseconds(100), cap: Duration = .seconds(10), stableAfter: Duration = .seconds(10)
+        base: Duration = .milliseconds(100), cap: Duration = .seconds(4), stableAfter: Duration = .seconds(10)
     ) {
         precondition(base > .zero && cap >= base, "a backoff needs 0 < base <= cap")
         self.base = base
