@@ -117,7 +117,10 @@ package actor PostgresOutboxStore: OutboxStore {
     private func scan(
         _ routes: [RouteNumber], after cursors: [WaitingStatement.Cursor]
     ) async throws(StoreError) -> (work: WaitingWork, next: [RouteNumber: WaitingStatement.Cursor]) {
-        try await ask(claims, WaitingStatement.command(routes, after: cursors), WaitingAnswer.read)
+        // Without routes it is the upkeep that asks for the time. It must not wait for the claims' session: while that
+        // one is half-open, the other one is to be found out by what the upkeep asks on it.
+        let session = routes.isEmpty ? results : claims
+        return try await ask(session, WaitingStatement.command(routes, after: cursors), WaitingAnswer.read)
     }
 
     package func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch? {

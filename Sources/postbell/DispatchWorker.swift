@@ -29,11 +29,20 @@ actor DispatchWorker {
         do throws(PostgresError) {
             var database = try PostgresConfiguration(environment.configuration.database.connectionString)
             database.applicationName = "postbell dispatch"
+            database.statementDeadline = Self.statementDeadline
+            database.cancelGrace = Self.cancelGrace
+            // Behind a proxy that pools transactions, the next statement may meet another session, which knows no name.
+            database.preparesStatements = environment.configuration.dispatch.listens
             self.database = database
         } catch {
             throw CommandFailure(error, place: environment.databasePlace)
         }
     }
+
+    /// As long as the server itself lets a statement run; then a session that is half-open is found within fifteen
+    /// seconds: one until it is used, these, and the grace.
+    private static let statementDeadline = Duration.seconds(10)
+    private static let cancelGrace = Duration.seconds(3)
 
     /// Runs until it is told to stop. Throws when the schema is not the one this program knows.
     func run() async throws(CommandFailure) -> ExitCode {
