@@ -17,12 +17,19 @@ import threading
 
 import isolation
 import outages
+import pooler
 import refusals
+import restart
+import sessions
 import storm
 
 # All at once: they wait more than they work. Those behind are measured or busy, and run alone.
 TOGETHER = {"503": outages.unavailable, "429": outages.throttled, "403": refusals.refused}
 ALONE = {"goaway": storm.run, "isolation": isolation.run}
+# A server of its own for each, with a load on it all the time: one after the other, for they measure recovery.
+DATABASE = {"restart": restart.restart, "failover-sync": restart.synchronous, "failover-async": restart.asynchronous,
+            "terminate": sessions.terminate, "replies": sessions.replies, "half-open": sessions.half_open,
+            "pooler": pooler.run}
 
 
 def guarded(fault, options, broken):
@@ -40,24 +47,25 @@ def guarded(fault, options, broken):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("programs", "server", "folder"):
+    for name in ("programs", "server", "folder", "postgres", "clusters"):
         arguments.add_argument(f"--{name}", required=True)
     arguments.add_argument("--minutes", type=int, default=10)
     arguments.add_argument("--rows", type=int, default=20_000)
+    arguments.add_argument("--account", default="")
     arguments.add_argument("--own-network", action="store_true")
-    arguments.add_argument("--only", action="append", choices=[*TOGETHER, *ALONE], default=[])
+    arguments.add_argument("--only", action="append", choices=[*TOGETHER, *ALONE, *DATABASE], default=[])
     options = arguments.parse_args()
     if options.own_network:  # a new one has nothing but a loopback interface that is down
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     broken = []
-    wanted = options.only or [*TOGETHER, *ALONE]
+    wanted = options.only or [*TOGETHER, *ALONE, *DATABASE]
     threads = [threading.Thread(target=guarded, args=(fault, options, broken))
                for name, fault in TOGETHER.items() if name in wanted]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for name, fault in ALONE.items():
+    for name, fault in (ALONE | DATABASE).items():
         if name in wanted:
             guarded(fault, options, broken)
     sys.exit(3 if broken else 0)

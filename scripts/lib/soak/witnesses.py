@@ -59,16 +59,18 @@ class Verdict:
     """What three witnesses say together.
 
     `committed` maps each committed notification to the device numbers that it is for, `tokens` a device's token to its
-    number, and `statuses` a notification to its status. `faults` has a line for everything that is off.
+    number, and `statuses` a notification to its status. `excuse` takes two arrivals of one target that the ledger
+    does not explain and answers a cause all the same, or None. `faults` has a line for everything that is off.
     """
 
-    def __init__(self, committed, tokens, statuses, ledger, arrivals):
-        self.faults = []
+    def __init__(self, committed, tokens, statuses, ledger, arrivals, excuse=lambda first, second: None):
+        self.faults, self.excuse = [], excuse
         self.committed = len(committed)
         self.settled = sum(statuses.get(name) == "dispatched" for name in committed)
         self.accepted = self.duplicate = self.unexplained = 0
         self.by_cause = collections.Counter()
         self.unknown = sum(row.outcome == "unknown" for row in ledger)
+        self.late = sum(row.late for row in ledger)
         self.recovered = len({row.batch for row in ledger if row.reason == "lease_lost"})
         rows = collections.defaultdict(list)
         for row in ledger:
@@ -95,6 +97,8 @@ class Verdict:
             for first, second in zip(arrivals, arrivals[1:]):
                 self.duplicate += 1
                 cause = explanation(first, second, rows[target], lapsed)
+                if cause is None and same_push(first, second):
+                    cause = self.excuse(first, second)
                 if cause:
                     self.by_cause[cause] += 1
                 else:
@@ -129,12 +133,18 @@ def lapsed_batches(ledger):
 
 def explanation(first, second, rows, lapsed):
     """Why the provider may have accepted the same push twice: `unknown`, `lapsed`, or None."""
-    if (first.apns_id, first.collapse_id) != (second.apns_id, second.collapse_id) or not second.collapse_id:
+    if not same_push(first, second):
         return None
     between = [row for row in rows if first.at - SLACK <= row.at <= second.at + SLACK]
     if any(row.outcome == "unknown" for row in between):
         return "unknown"
     return "lapsed" if any(row.batch in lapsed for row in between) else None
+
+
+def same_push(first, second):
+    """Whether the phone shows the second in place of the first."""
+    same = (first.apns_id, first.collapse_id) == (second.apns_id, second.collapse_id)
+    return same and bool(second.collapse_id)
 
 
 def in_flight_at(killed_at, held, arrivals, tokens):
