@@ -31,11 +31,13 @@ def restart(options):
             back = scene.primary.start()
             scene.look()
             first = scene.first_request_after(back, 30)
-            waits.append(f"{seconds} s: " + scene.check_recovery("first request", first, BACK) + ", all sessions "
-                         + scene.check_recovery("all sessions", sessions_back(scene, back), BACK))
-        return scene.finish({"restart": len(OUTAGES)}, f"first request and all sessions of both workers after an outage "
-                            f"of {'; '.join(waits)} (at most {BACK} s), CPU of a worker meanwhile {100 * highest:.1f} % of a core, attempts to connect "
-                            f"{attempts} at most")
+            sessions = sessions_back(scene, back)
+            waits.append(f"{seconds} s: {scene.check_recovery('first request', first, BACK)}, all sessions "
+                         f"{scene.check_recovery('all sessions', sessions, BACK)}")
+        return scene.finish(
+            {"restart": len(OUTAGES)}, f"first request and all sessions of both workers after an outage of "
+            f"{'; '.join(waits)} (at most {BACK} s), CPU of a worker meanwhile {100 * highest:.1f} % of a core, "
+            f"attempts to connect {attempts} at most")
 
 
 def sessions_back(scene, instant):

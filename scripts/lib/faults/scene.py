@@ -205,10 +205,10 @@ class Scene(Stand):
         verdict = self.judge(excuse, committed, arrivals, gone)
         if not fired or not all(fired.values()):
             self.faults.append(f"the fault did not happen: {fired}")
-        causes = ", ".join(f"{cause} {count}" for cause, count in sorted(verdict.by_cause.items()))
+        causes = ", ".join(f"{cause} {count}" for cause, count in sorted(verdict.by_cause.items())) or "none to explain"
         names = ", ".join(f"fault {name} fired {count} times" for name, count in fired.items())
         faults = say(self.name, f"committed {verdict.committed}, settled {verdict.settled}, accepted "
-                     f"{verdict.accepted}, duplicate {verdict.duplicate}{f' ({causes})' if causes else ''}, unexplained "
+                     f"{verdict.accepted}, duplicate {verdict.duplicate} ({causes}), unexplained "
                      f"{verdict.unexplained}, unknown {verdict.unknown}, superseded {verdict.late}, lost "
                      f"{verdict.lost}, {names}, {more}, all settled {seconds:.1f} s later", self.faults)
         return faults + self.hygiene.report(deadlocks, oldest)
