@@ -5,8 +5,9 @@ provider and the record of all leases are joined, and whatever does not fit is a
     untrue         ledger and provider disagree about a push to one device: the ledger knows an answer that the provider
                    did not give, or fewer attempts than the provider saw requests
     unclaimed      a request for whose device no claim had been committed
-    fenced         two live leases of one notification, a claim of what has ended, a change of the ledger, or a request
-                   after its lease had ended, but for one that its worker had in hand when it was paused, or had cut
+    fenced         two live leases of one notification, a claim of what has ended, a ledger row that was changed, or
+                   that came after its lease and is not late (crash_witness.sql has seen these); or a request after
+                   its lease had ended, but for one that its worker had in hand when it was paused, or had cut
                    off and settled as lost
     unexplained    accepted twice, and nothing says that the first may have been lost (witnesses.py)
 """

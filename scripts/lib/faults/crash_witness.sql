@@ -57,14 +57,23 @@ FOR EACH ROW EXECUTE FUNCTION witness.lease_made();
 CREATE TRIGGER witness AFTER INSERT OR UPDATE OR DELETE ON postbell.leases
 FOR EACH ROW EXECUTE FUNCTION witness.lease_changed();
 
--- The ledger is only ever added to.
+-- The ledger is only ever added to, and what comes after the end of its lease is marked as late. A recovery ends the
+-- lease and writes its own rows, in a subtransaction, whose number is another.
 CREATE FUNCTION witness.ledger_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO witness.violations (what)
+        SELECT 'a ledger row after its lease that is not late: ' || NEW.notification_id
+        FROM witness.leases w
+        WHERE w.batch = NEW.batch AND NOT NEW.late AND NEW.reason IS DISTINCT FROM 'lease_lost'
+            AND w.ended_at IS NOT NULL AND w.xmin <> pg_current_xact_id()::xid;
+        RETURN NULL;
+    END IF;
     INSERT INTO witness.violations (what) VALUES ('a ledger row was changed: ' || OLD.notification_id);
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER witness AFTER UPDATE OR DELETE ON postbell.deliveries
+CREATE TRIGGER witness AFTER INSERT OR UPDATE OR DELETE ON postbell.deliveries
 FOR EACH ROW EXECUTE FUNCTION witness.ledger_changed();
