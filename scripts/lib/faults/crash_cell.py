@@ -96,6 +96,8 @@ class Cell:
             self.wait("all is settled", lambda: one(watcher, "SELECT count(*) = 0 FROM postbell.places"), SETTLES)
             for worker in self.workers:
                 if worker.process.poll() is None:
+                    # One that begins to start is ended by the signal itself.
+                    self.wait("the worker dispatches", lambda: "dispatching" in self.log(worker), 10)
                     self.end(worker, signal.SIGTERM)
                     self.require(worker.process.returncode == 0,
                                  f"a worker ended with {worker.process.returncode} after SIGTERM")
