@@ -20,6 +20,7 @@ struct DeviceTests {
             try await outbox.enqueue("a")
             let worker = try await outbox.worker()
             let batch = try await worker.claimed()
+            try await worker.note(.unregistered, of: batch)
             for _ in 1...2 { #expect(try await worker.apply(batch.effect(.tokenInvalid)) == []) }
             #expect(try await outbox.texts(Self.registered) == ["1 f disabled"])
             #expect(
@@ -39,6 +40,7 @@ struct DeviceTests {
             try await outbox.enqueue("a")
             let worker = try await outbox.worker()
             let batch = try await worker.claimed()
+            try await worker.note(.unregistered, of: batch)
             // The same token, registered again: the provider's answer speaks of the time before.
             try await outbox.device()
             #expect(try await worker.apply(batch.effect(.tokenInvalid)) == [])
@@ -61,6 +63,7 @@ struct DeviceTests {
             try await outbox.enqueue("a")
             let worker = try await outbox.worker()
             let batch = try await worker.claimed()
+            try await worker.note(.unregistered, of: batch)
             try await outbox.run("BEGIN; UPDATE postbell.devices SET name = 'x'")
             #expect(try await worker.apply(batch.effect(.tokenInvalid)) == [0])
             try await outbox.run("COMMIT")
@@ -76,6 +79,7 @@ struct DeviceTests {
             try await outbox.enqueue("a", "b", "c")
             let worker = try await outbox.worker()
             let batch = try await worker.claimed(1)
+            try await worker.note(.delivered, of: batch)
             _ = try await worker.apply(batch.effect(.succeeded))
             let noted = "SELECT failure_count || ' ' || (last_success_at IS NOT NULL) FROM postbell.devices"
             #expect(try await outbox.value(noted) == "0 true")
@@ -96,6 +100,7 @@ struct DeviceTests {
             try await outbox.enqueue("a")
             let worker = try await outbox.worker()
             let batch = try await worker.claimed()
+            try await worker.note(.retry, .delivered, of: batch)
             let failures = "SELECT failure_count || ' ' || status FROM postbell.devices"
             for count in 1...5 {
                 _ = try await worker.apply(batch.effect(.failed))

@@ -5,7 +5,7 @@ import Support
 @testable import OutboxPostgres
 
 /// A migrated database with a kind, and what tests do to it as producer, back end and reader.
-struct Outbox {
+struct Outbox: Sendable {
     let database: TemporaryDatabase
     /// The superuser's session: looks at everything.
     let admin: PostgresConnection

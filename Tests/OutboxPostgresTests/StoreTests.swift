@@ -73,7 +73,7 @@ struct StoreTests {
                 """
                 SELECT postbell.supersede('default', 'over');
                 UPDATE postbell.outbox SET expires_at = now() WHERE principal_id = 'expired';
-                UPDATE postbell.devices SET status = 'revoked' WHERE principal_id = 'revoked';
+                SELECT postbell.device_revoke(principal_id => 'revoked');
                 UPDATE postbell.devices SET token = NULL WHERE principal_id = 'tokenless';
                 UPDATE postbell.devices SET token_seq = 2 WHERE principal_id = 'changed';
                 UPDATE postbell.devices SET muted_kinds = '{note}' WHERE principal_id = 'muted';

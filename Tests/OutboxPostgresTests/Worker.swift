@@ -75,6 +75,15 @@ struct Worker {
                 RecheckStatement.command(targets, batch: batch.identifier, owner: owner, route: batch.route)))
     }
 
+    /// Writes the answers for the first target of a batch, which an effect has to have its cause in; the rows stay.
+    func note(_ answers: OutcomeKind..., of batch: ClaimedBatch) async throws {
+        var flush = Settlement(batch: batch.identifier, route: batch.route, positions: batch.dispatches.count)
+        flush.ledger = answers.map {
+            batch.row(batch.dispatches[0], batch.targets[0], outcome: Outcome($0), final: $0 != .retry)
+        }
+        _ = try await settle(flush)
+    }
+
     /// Indices of the effects whose device was locked.
     func apply(_ effects: DeviceEffect..., maxFailures: Int = 0) async throws -> [Int] {
         try DeviceEffectStatement.locked(

@@ -70,19 +70,21 @@ $$;
 
 -- A device joins what still waits in the queue, so nothing ever goes back from a final status. Rows are locked
 -- without waiting; a locked row cannot end before this transaction does. `prior` is set because another route of
--- the notification may have been claimed before. A row of route `none` is moved: the wait is over. A device that
--- comes from another route may have had the notification there, so rows on its new one look at their history from
--- now on.
+-- the notification may have been claimed before. A row of route `none` is moved: the wait is over, also for a device
+-- whose registration overlapped the enqueue and so missed it. A device that comes from another route may have had the
+-- notification there, so rows on its new one look at their history from now on.
 CREATE FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    joined bigint;
+    joined smallint[];
 BEGIN
     WITH waiting AS MATERIALIZED (
         -- addressed to this device, not over, and in the queue
-        SELECT q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, q.prior, o.planned_at
+        SELECT
+            q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, q.prior,
+            o.planned_at, o.device_no, o.except_device_no, o.apps
         FROM (
-            SELECT o.id, o.planned_at
+            SELECT o.id, o.planned_at, o.device_no, o.except_device_no, k.apps
             FROM postbell.outbox o
             JOIN postbell.kinds k ON k.kind_no = o.kind_no
             WHERE o.tenant_id = device.tenant_id
@@ -122,27 +124,39 @@ BEGIN
     ),
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
-        SELECT DISTINCT ON (w.notification_id)
+        SELECT DISTINCT ON (w.notification_id, r.route_no)
             CASE WHEN w.route_no = 0 THEN w.planned_at ELSE w.due_at END,
-            w.notification_id, w.tenant_no, device.route_no, w.urgency, true
+            w.notification_id, w.tenant_no, r.route_no, w.urgency, true
         FROM waiting w
+        CROSS JOIN LATERAL (
+            SELECT device.route_no
+            UNION
+            SELECT v.route_no
+            FROM postbell.devices v
+            WHERE w.route_no = 0
+                AND v.tenant_id = device.tenant_id
+                AND v.principal_id = device.principal_id
+                AND v.token IS NOT NULL
+                AND v.status = 'active'
+                AND (w.device_no IS NULL OR v.device_no = w.device_no)
+                AND (w.except_device_no IS NULL OR v.device_no <> w.except_device_no)
+                AND (w.apps IS NULL OR v.app = ANY (w.apps))
+        ) r
         WHERE NOT EXISTS (
                 SELECT 1 FROM postbell.queue p
-                WHERE p.notification_id = w.notification_id AND p.route_no = device.route_no)
+                WHERE p.notification_id = w.notification_id AND p.route_no = r.route_no)
             AND NOT EXISTS (
                 SELECT 1 FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
-                WHERE l.route_no = device.route_no
+                WHERE l.route_no = r.route_no
                     AND u.id = w.notification_id
                     AND get_bit(l.open, (u.pos - 1)::int) = 1)
-        ORDER BY w.notification_id, w.due_at
+        ORDER BY w.notification_id, r.route_no, w.due_at
         ON CONFLICT DO NOTHING
-        RETURNING 1
+        RETURNING route_no
     )
-    SELECT count(*) INTO joined
-    FROM added;
-    IF joined > 0 THEN
-        PERFORM postbell.wake(ARRAY[device.route_no]);
-    END IF;
+    SELECT array_agg(DISTINCT a.route_no) INTO joined
+    FROM added a;
+    PERFORM postbell.wake(joined);
 END
 $$;
 
