@@ -1572,7 +1572,14 @@ BEGIN
             DELETE FROM postbell.leases l
             WHERE l.batch = recover.batch
             RETURNING l.* INTO lease;
-            counted := (recover.healthy_since < lease.claimed_at)::int;
+            counted := (
+                recover.healthy_since < lease.claimed_at
+                OR (recover.healthy_since < now() - interval '9 s' AND EXISTS (
+                    SELECT 1 FROM postbell.workers w
+                    WHERE w.owner = lease.owner
+                        AND w.stopped_at IS NULL
+                        AND w.heartbeat_at < recover.healthy_since))
+            )::int;
             INSERT INTO postbell.deliveries (
                 id, notification_id, batch, device_no, tenant_no, worker_no, route_no, attempt, outcome, final, late,
                 reason)

@@ -130,6 +130,50 @@ struct LeaseTests {
         }
     }
 
+    /// A worker without others is followed by itself: its next life was never connected before the claim, and yet knows
+    /// that the one before is dead.
+    @Test(arguments: DatabaseServer.allCases)
+    func `A row that kills a lone worker is set aside by its next lives`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a")
+            var lives = 0
+            for life in 1...10 {
+                let worker = try await outbox.worker()
+                try await worker.register(heartbeat: "now() - interval '40 s'")
+                let crashClass = CrashClass.allCases[min(life - 1, 2)]
+                guard let batch = try await worker.claim(crashClass: crashClass, lease: .microseconds(1)) else { break }
+                lives = life
+                try await outbox.run("UPDATE postbell.leases SET claimed_at = claimed_at - interval '40 s'")
+                _ = try await outbox.worker().recover(healthySince: batch.claimedAt + .seconds(-20), maxCrashes: 3)
+            }
+            #expect(lives == 3)
+            #expect(try await outbox.places() == ["a failed crashes"])
+        }
+    }
+
+    /// Whose lease may have lapsed because the database was away, or because its clock was set, is not taken for dead.
+    @Test(arguments: [
+        ("heard of since", "now() - interval '1 s'", false, Duration.seconds(-20)),
+        ("stopped in order", "now() - interval '40 s'", true, .seconds(-20)),
+        ("not yet awaited", "now() - interval '40 s'", false, .seconds(-5)),
+        ("a clock was set", "now() - interval '40 s'", false, .seconds(30)),
+    ])
+    func `A lapse before our time counts only for a worker that is dead`(
+        _: String, heartbeat: String, stopped: Bool, healthySince: Duration
+    ) async throws {
+        try await Outbox.on(.postgres15) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a")
+            let worker = try await outbox.worker()
+            try await worker.register(heartbeat: heartbeat, stopped: stopped)
+            let batch = try await worker.claimed(lease: .microseconds(1))
+            try await outbox.run("UPDATE postbell.leases SET claimed_at = claimed_at - interval '40 s'")
+            _ = try await outbox.worker().recover(healthySince: batch.claimedAt + healthySince, maxCrashes: 3)
+            #expect(try await outbox.value("SELECT crashes FROM postbell.queue") == "0")
+        }
+    }
+
     /// S7: what recovery puts back is what was claimed: share, cursor, attempt.
     @Test(arguments: DatabaseServer.allCases)
     func `Recovered rows keep their share and their page`(server: DatabaseServer) async throws {
@@ -233,6 +277,16 @@ extension Worker {
     init(connection: PostgresConnection, owner: Identifier) {
         self.connection = connection
         self.owner = owner
+    }
+
+    /// Enters the registry with its last heartbeat at this time, an expression.
+    func register(heartbeat: String, stopped: Bool = false) async throws {
+        try await connection.execute(
+            """
+            INSERT INTO postbell.workers (owner, name, version) VALUES ('\(owner)', 'test', 'test');
+            UPDATE postbell.workers SET heartbeat_at = \(heartbeat), stopped_at = \(stopped ? heartbeat : "NULL")
+            WHERE owner = '\(owner)'
+            """)
     }
 }
 

@@ -11,7 +11,7 @@
     name(lost_claim_counts_as_sent) name(adopts_in_use) name(claim_drops_position) name(crash_budget_shared) \
     name(send_before_claim) name(closed_is_sent) name(check_unheard) name(no_deadline) name(renewal_revives) \
     name(no_last_round) name(held_is_due_at_once) name(recovery_by_owner_only) name(unanswered_is_unsent) \
-    name(stop_forgets_flight) name(nobody_counts_deaths)
+    name(stop_forgets_flight) name(nobody_counts_deaths) name(only_elders_count)
 
 #define AS_CONSTANT(name) name,
 #define AS_TEXT(name) #name,

@@ -107,7 +107,8 @@ static void recover(int b, int w, int seen)
     struct Lease *l = &now.lease[b];
     fired("recovered");
     if (mutant != recovery_silent) write_unknown(b, open_targets(l) & ~seen);
-    all_open_back(b, HAS(l->before, w) && mutant != nobody_counts_deaths);
+    int owner_is_dead = l->abandoned && mutant != only_elders_count;
+    all_open_back(b, (HAS(l->before, w) || owner_is_dead) && mutant != nobody_counts_deaths);
     audit();
     /* whoever lost that claim asks for it in vain */
     for (int v = 0; v < WORKERS; v++)

@@ -76,13 +76,11 @@
     :: STEP(HOLDS_ONE && MINE.lapsed && (MINE.live || IS_MUTANT(renewal_revives)), renew(now.my[ME]);)
 
 /* Any worker recovers; one that holds a lapsed lease itself renews that first. The recoverer counts the lapse as a death
-   if it was connected since before the claim. Who is first is chance; with a poison row it is taken to be one that
-   counts, when there is one. */
-#define MAY_COUNT(b) (!HAS_POISON || HAS(lease[b].before, w) || lease[b].before == 0)
+   if it was connected since before the claim, or the owner of the lease is dead. */
 #define RECOVERY_READS_FIRST (IS_MUTANT(recovery_blind) || IS_MUTANT(recovery_one_snapshot))
 #define RECOVER(b) \
-    :: STEP(lease[b].live && lease[b].lapsed && (!HOLDS_ONE || !MINE.lapsed) && MAY_COUNT(b) && \
-            !RECOVERY_READS_FIRST && !(IS_MUTANT(recovery_by_owner_only) && lease[b].abandoned), \
+    :: STEP(lease[b].live && lease[b].lapsed && (!HOLDS_ONE || !MINE.lapsed) && !RECOVERY_READS_FIRST && \
+            !(IS_MUTANT(recovery_by_owner_only) && lease[b].abandoned), \
             recover(b, ME, now.lease[b].known);) \
     :: STEP(lease[b].live && lease[b].lapsed && stale == NOBODY && RECOVERY_READS_FIRST, read_for_recovery(b);)
 #define RECOVER_FROM_MEMORY \

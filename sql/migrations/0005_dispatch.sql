@@ -17,8 +17,10 @@ $$;
 -- of it can pass the fence any more; the later ones see every settle that held the lease before. For each open
 -- position an `unknown` row tells whom the lost worker may have sent to: the targets are in the lease, for they cannot
 -- be derived from today's devices. `crashes` rises only if the caller was connected since before the claim (else it
--- was the database that was away), and only a row that was alone in its lease is set aside. Called with the rights of
--- the dispatcher.
+-- may be the database that was away), or the owner is dead: whoever lives is back within ten seconds of a database that
+-- is, and its heartbeat has not come since the caller is connected. Without the latter a worker that is alone would be
+-- killed by the same row in each of its lives. Only a row that was alone in its lease is set aside. Called with the
+-- rights of the dispatcher.
 CREATE FUNCTION postbell.recover(
     healthy_since timestamptz,
     lease_limit   int,
@@ -48,7 +50,14 @@ BEGIN
             DELETE FROM postbell.leases l
             WHERE l.batch = recover.batch
             RETURNING l.* INTO lease;
-            counted := (recover.healthy_since < lease.claimed_at)::int;
+            counted := (
+                recover.healthy_since < lease.claimed_at
+                OR (recover.healthy_since < now() - interval '9 s' AND EXISTS (
+                    SELECT 1 FROM postbell.workers w
+                    WHERE w.owner = lease.owner
+                        AND w.stopped_at IS NULL
+                        AND w.heartbeat_at < recover.healthy_since))
+            )::int;
             INSERT INTO postbell.deliveries (
                 id, notification_id, batch, device_no, tenant_no, worker_no, route_no, attempt, outcome, final, late,
                 reason)
