@@ -8,7 +8,7 @@ extension Dispatcher {
         var failures = 0
         while !state.isDraining {
             refreshCapacities()
-            guard state.wantsWork(at: .now) else {
+            guard canWrite, state.wantsWork(at: .now) else {
                 known = nil
                 await standBy()
                 continue
@@ -64,7 +64,7 @@ extension Dispatcher {
         }
     }
 
-    /// Nothing can be claimed now: no lane is open, none has room, or too much waits to be written.
+    /// Nothing can be claimed now: no lane is open, none has room, or results cannot be written.
     private func standBy() async {
         if state.openRoutes(at: .now).isEmpty { await letGo() }
         let now = ContinuousClock.now

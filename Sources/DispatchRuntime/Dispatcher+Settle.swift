@@ -68,6 +68,7 @@ extension Dispatcher {
                     flush.settlement, slot: flush.slot, SettleReport(owned: true, ledgerRows: 0, returned: 0))
                 return
             }
+            failingLeases.insert(flush.settlement.batch)
             noteFailure(error, isNews: flush.failures == 0)
             unwritten.append(flush.failed(at: .now))
         }
@@ -81,6 +82,7 @@ extension Dispatcher {
     }
 
     private func finish(_ settlement: Settlement, slot: Int, _ report: SettleReport) {
+        failingLeases.removeAll()
         if state.settled(slot: slot, report) {
             observer.fenced(batch: settlement.batch, rows: settlement.ledger.count)
         }

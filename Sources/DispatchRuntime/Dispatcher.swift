@@ -36,6 +36,8 @@ package actor Dispatcher {
     var laterEffects: [DeviceEffect] = []
     /// Flushes that the database has not taken yet.
     var unwritten: [UnwrittenFlush] = []
+    /// Leases whose flush has failed since the last one that was written.
+    var failingLeases: Set<Identifier> = []
     /// Since when the database's clock was not set, on that clock.
     var steadySince: Timestamp
     /// What has been warned about of notifications that are pending for long.
@@ -167,6 +169,13 @@ package actor Dispatcher {
         storeIsDown = false
         observer.storeRecovered()
     }
+
+    /// Whether results can be written, as far as is known. One lease that is refused again and again holds up nobody;
+    /// several without a success in between mean that the ledger cannot be written (a full disk, say), and what would
+    /// be sent now might be sent again by whoever comes after us.
+    var canWrite: Bool { failingLeases.count < Self.mostFailingLeases }
+
+    private static let mostFailingLeases = 3
 
     /// Whether the worker gives up on what it could not finish.
     func isAborting(at now: ContinuousClock.Instant) -> Bool {

@@ -83,6 +83,31 @@ import Testing
         loop.stop()
     }
 
+    @Test(.timeLimit(.minutes(1))) func whileTheLedgerCannotBeWrittenNothingMoreIsClaimed() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let full = StoreError(kind: .transient, operation: "settle", message: "no space left, says the script")
+        let store = ScriptedStore(row: true, fullRefusal: full)
+        let dispatcher = dispatcher(on: loop, over: store)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        for _ in 0..<3 {
+            await store.waitForClaim()
+            await store.answerClaim()
+        }
+        for _ in 0..<12 { await store.waitForRefusedSettle() }
+        // One more may have been asked for before the third lease was refused.
+        let claims = await store.claims
+        #expect(claims <= 4)
+        for _ in 0..<6 { await store.waitForRefusedSettle() }
+        #expect(await store.claims == claims)
+        await store.allowSettles()
+        await store.waitForSettle()
+        await store.answerClaim()
+        await store.answerClaim()
+        await dispatcher.stop()
+        await run.value
+        loop.stop()
+    }
+
     @Test(.timeLimit(.minutes(1))) func holdersOfLeasesMayReturnBeforeTheyAreRecovered() async {
         let loop = EventLoop.startThread(name: "dispatcher")
         let store = ScriptedStore(row: false)

@@ -21,6 +21,9 @@ actor ScriptedStore: OutboxStore {
     /// What looking for held rows is refused with, and how often that was asked for.
     private let heldRefusal: StoreError?
     private(set) var retriesOfHeld = 0
+    /// What each lease's flushes are refused with, until `allowSettles`.
+    private var fullRefusal: StoreError?
+    private let settleRefused = Turnstile(0)
     private let settled = Turnstile(0)
     private let recoveryAsked = Turnstile(0)
     private let retryAsked = Turnstile(0)
@@ -29,7 +32,11 @@ actor ScriptedStore: OutboxStore {
 
     /// `row`: whether a claim gets the row, or finds it locked.
     /// `holdsRetries`: whether looking for held rows waits for `answerRetry`.
-    init(row: Bool, refusal: StoreError? = nil, heldRefusal: StoreError? = nil, holdsRetries: Bool = false) {
+    init(
+        row: Bool, refusal: StoreError? = nil, heldRefusal: StoreError? = nil, holdsRetries: Bool = false,
+        fullRefusal: StoreError? = nil
+    ) {
+        self.fullRefusal = fullRefusal
         self.row = row
         self.refusal = refusal
         self.heldRefusal = heldRefusal
@@ -37,6 +44,8 @@ actor ScriptedStore: OutboxStore {
     }
 
     func answerRetry() async { await retryMayAnswer.leave() }
+    func allowSettles() { fullRefusal = nil }
+    func waitForRefusedSettle() async { await settleRefused.enter() }
     func waitForSettle() async { await settled.enter() }
     func waitForRecovery() async { await recoveryAsked.enter() }
     func waitForRetry() async { await retryAsked.enter() }
@@ -83,6 +92,10 @@ actor ScriptedStore: OutboxStore {
     }
 
     func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport {
+        if let fullRefusal {
+            await settleRefused.leave()
+            throw fullRefusal
+        }
         if settlements.isEmpty, let refusal {
             refused = refused ?? settlement.batch
             if settlement.batch == refused { throw refusal }
