@@ -94,18 +94,14 @@ struct DatabaseGate {
     /// What is said while waiting.
     private struct Complaint {
         let log: LogWriter
-        private var last = ""
-        private var saidAt = ContinuousClock.now
+        private var trouble = RepeatedTrouble()
 
         init(log: LogWriter) {
             self.log = log
         }
 
         mutating func say(_ cause: String, _ state: String) {
-            let now = ContinuousClock.now
-            guard cause != last || saidAt.duration(to: now) > .seconds(60) else { return }
-            last = cause
-            saidAt = now
+            guard trouble.isNews(cause, at: .now) else { return }
             log.warning("waiting for the database", [.cause: .text(cause), .sqlstate: .text(state)])
         }
     }

@@ -16,6 +16,9 @@ actor DispatchWorker {
     private var dispatcher: Dispatcher?
     private var store: PostgresOutboxStore?
     private var signals: [SignalSource] = []
+    /// Why sessions of the store were down, and that of LISTEN, as far as the log has been told.
+    private var sessionTrouble = RepeatedTrouble()
+    private var listenTrouble = RepeatedTrouble()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         environment.loop.asUnownedSerialExecutor()
@@ -52,7 +55,7 @@ actor DispatchWorker {
         guard try await gate.schemaIsCurrent() else { return .done }
         let store = PostgresOutboxStore(
             database, on: environment.loop, owner: freshIdentifier(), name: DispatchIdentity.workerName(),
-            observe: { [log = environment.log] event in DispatchWorker.tell(event, log) })
+            observe: { [weak self] event in self?.assumeIsolated { $0.tell(event) } })
         self.store = store
         await store.start()
         if let now = await gate.time(of: store) { await dispatch(from: store, now: now) }
@@ -82,15 +85,15 @@ actor DispatchWorker {
         guard environment.configuration.dispatch.listens else { return nil }
         var database = database
         database.applicationName = "postbell listen"
-        let log = environment.log
-        let channel = NotificationChannel(["postbell"], on: environment.loop) { [weak dispatcher] event in
+        let channel = NotificationChannel(["postbell"], on: environment.loop) { [weak self, weak dispatcher] event in
             switch event {
-            case .listening, .notified:
+            case .listening:
+                self?.assumeIsolated { $0.listenTrouble.isOver() }
+                dispatcher?.assumeIsolated { $0.wake() }
+            case .notified:
                 dispatcher?.assumeIsolated { $0.wake() }
             case .lost(let error, let wait):
-                log.warning(
-                    "notifications are lost until the session is back; the poll finds new rows",
-                    [.cause: .text(error.message), .delay: .duration(wait)])
+                self?.assumeIsolated { $0.tellOfLoss(error, wait) }
             }
         }
         await channel.start(database)
@@ -154,19 +157,30 @@ actor DispatchWorker {
         }
     }
 
-    /// One line per change of a session.
-    private static func tell(_ event: PostgresSessionEvent, _ log: LogWriter) {
+    // MARK: What is said of sessions
+
+    /// One line per change of a session; attempts that go on failing for the same reason are for debugging.
+    private func tell(_ event: PostgresSessionEvent) {
         switch event {
         case .connected:
-            log.info("database session is up")
+            sessionTrouble.isOver()
+            environment.log.info("database session is up")
         case .disconnected(let error, let wait):
-            log.warning(
-                "database session is down",
+            let isNews = sessionTrouble.isNews(error.message, at: .now)
+            environment.log.write(
+                isNews ? .warning : .debug, "database session is down",
                 [
                     .cause: .text(error.message), .sqlstate: .text(error.sqlState?.code ?? ""),
                     .delay: .duration(wait),
                 ])
         }
+    }
+
+    private func tellOfLoss(_ error: PostgresError, _ wait: Duration) {
+        let isNews = listenTrouble.isNews(error.message, at: .now)
+        environment.log.write(
+            isNews ? .warning : .debug, "notifications are lost until the session is back; the poll finds new rows",
+            [.cause: .text(error.message), .delay: .duration(wait)])
     }
 }
 
