@@ -73,6 +73,10 @@ class Cluster:
                  "--wal-method=stream", "--no-sync")
         self.configure()
         self.set_later("primary_conninfo", primary.connection().replace("'", "''") + " application_name=standby")
+        self.become_standby()
+
+    def become_standby(self):
+        """From the next start on it is in recovery until it is promoted."""
         (self.data / "standby.signal").touch()
         if os.geteuid() == 0 and self.account:
             subprocess.run(["chown", f"{self.account}:{self.account}", self.data / "standby.signal"], check=True)

@@ -19,9 +19,11 @@ import isolation
 import outages
 import pooler
 import refusals
+import refusing
 import restart
 import sessions
 import storm
+import waking
 
 # All at once: they wait more than they work. Those behind are measured or busy, and run alone.
 TOGETHER = {"503": outages.unavailable, "429": outages.throttled, "403": refusals.refused}
@@ -29,7 +31,9 @@ ALONE = {"goaway": storm.run, "isolation": isolation.run}
 # A server of its own for each, with a load on it all the time: one after the other, for they measure recovery.
 DATABASE = {"restart": restart.restart, "failover-sync": restart.synchronous, "failover-async": restart.asynchronous,
             "terminate": sessions.terminate, "replies": sessions.replies, "half-open": sessions.half_open,
-            "pooler": pooler.run}
+            "pooler": pooler.run, "recovery": refusing.recovery, "disk": refusing.disk, "limits": refusing.limits,
+            "slow": refusing.slow, "locks": refusing.locks, "notify": waking.notify,
+            "flood": waking.flood}
 
 
 def guarded(fault, options, broken):

@@ -54,7 +54,6 @@ class Scene(Stand):
     def __enter__(self):
         try:
             self.primary.create()
-            self.prepare_cluster()
             self.primary.start()
             self.options.server = self.primary.connection()
             super().__enter__()
@@ -72,9 +71,6 @@ class Scene(Stand):
         except BaseException:
             self.__exit__()
             raise
-
-    def prepare_cluster(self):
-        """For those who need another configuration of the server before it starts."""
 
     def prepare(self):
         """For those who need more than one server or other roles, before the workers start."""
@@ -101,13 +97,19 @@ class Scene(Stand):
         return self.connection(ROLE)
 
     def load_connection(self):
-        return self.connection()
+        # The load goes on when the server is set to be read-only: its producers write all the same.
+        return self.connection() + " options='-c default_transaction_read_only=off'"
 
     def start_load(self):
         with open(self.folder / "committed", "wb") as committed, open(self.folder / "producer.log", "wb") as log:
             self.load = subprocess.Popen(
                 [*ENDS_WITH_US, sys.executable, Path(__file__).with_name("producer.py"), self.load_connection(),
                  str(self.rate), str(PEOPLE)], stdin=subprocess.DEVNULL, stdout=committed, stderr=log)
+
+    def end_sessions(self):
+        """Ends all sessions of the workers; answers how many."""
+        return self.watcher.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [ROLE]).rowcount
 
     def look(self):
         """A new session of the watcher, after the server or the session has ended."""
