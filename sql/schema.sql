@@ -5,6 +5,47 @@ ALTER SCHEMA postbell OWNER TO postbell_owner;
 
 COMMENT ON SCHEMA postbell IS 'Push notifications: facts are appended and never rewritten, work moves from queue to leases to deliveries';
 
+CREATE FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) RETURNS SETOF uuid
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'on'
+    SET enable_hashjoin TO 'on'
+    SET enable_mergejoin TO 'on'
+    SET enable_bitmapscan TO 'on'
+    SET plan_cache_mode TO 'auto'
+    AS $_$
+#variable_conflict use_column
+DECLARE
+    hook  postbell.hooks;
+    fault text;
+BEGIN
+    SELECT h.* INTO hook FROM postbell.hooks h WHERE h.kind = ask_hook.kind AND h.purpose = ask_hook.purpose;
+    IF hook.kind IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'PB204', MESSAGE = 'kind.no_hook: the hook was removed';
+    END IF;
+    fault := postbell.hook_fault(postbell.hook_function(hook.function_schema, hook.function_name));
+    IF fault IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'PB203', MESSAGE = 'kind.hook: ' || fault;
+    END IF;
+    RETURN QUERY EXECUTE format(
+        'SELECT DISTINCT f.id
+        FROM (
+            SELECT
+                array_agg(n.id) AS ids, array_agg(n.tenant_id) AS tenants, array_agg(n.principal_id) AS principals,
+                array_agg(n.subject) AS subjects, array_agg(n.payload::jsonb) AS payloads
+            FROM postbell.outbox n
+            WHERE n.id = ANY ($1)
+            HAVING count(*) > 0
+        ) a
+        CROSS JOIN LATERAL %I.%I(a.ids, a.tenants, a.principals, a.subjects, a.payloads) f(id)
+        LIMIT $2',
+        hook.function_schema, hook.function_name)
+    USING ask_hook.ids, cardinality(ask_hook.ids) + 1;
+END
+$_$;
+
+ALTER FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '1 day'::interval), grace interval DEFAULT '00:01:00'::interval) RETURNS TABLE(fault text, notification_id uuid, detail text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1101,6 +1142,79 @@ $$;
 
 ALTER FUNCTION postbell.heartbeat_limit() OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.hook_fault(function oid) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+    SELECT CASE
+        WHEN f.oid IS NULL THEN 'the function does not exist'
+        WHEN f.proargtypes <> '2951 1009 1009 1009 3807'::oidvector
+            OR f.prorettype <> 'uuid'::regtype
+            OR NOT f.proretset
+            OR f.prokind <> 'f'
+            THEN 'it must be a function (uuid[], text[], text[], text[], jsonb[]) that returns SETOF uuid'
+        WHEN NOT f.prosecdef THEN 'it must be SECURITY DEFINER'
+        WHEN r.rolsuper OR r.rolbypassrls OR r.rolcreaterole
+            THEN 'its owner must be a role of the app without SUPERUSER, BYPASSRLS and CREATEROLE'
+        WHEN EXISTS (
+            SELECT 1 FROM pg_roles p
+            WHERE p.rolname IN ('postbell_owner', 'postbell_operator', 'postbell_dispatcher', 'postbell_registrar')
+                AND pg_has_role(f.proowner, p.oid, 'MEMBER'))
+            THEN 'its owner must be a role of the app, not a member of Postbell''s roles'
+        -- where pg_temp is not named, temporary tables hide all others
+        WHEN path.setting IS NULL OR path.setting !~ '(^|,) *pg_temp$' OR path.setting ~ '\$user'
+            THEN 'it must pin its search_path, with pg_temp last and without $user'
+        WHEN EXISTS (
+            SELECT 1 FROM aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) a
+            WHERE a.grantee NOT IN (f.proowner, (SELECT d.oid FROM pg_roles d WHERE d.rolname = 'postbell_dispatcher')))
+            THEN 'only postbell_dispatcher may execute it: REVOKE it from PUBLIC and others'
+        WHEN NOT has_schema_privilege('postbell_dispatcher', f.pronamespace, 'USAGE')
+            THEN 'postbell_dispatcher lacks USAGE on its schema'
+        WHEN NOT has_function_privilege('postbell_dispatcher', f.oid, 'EXECUTE')
+            THEN 'postbell_dispatcher lacks EXECUTE on it'
+    END
+    FROM (SELECT $1 AS asked) x
+    LEFT JOIN pg_proc f ON f.oid = x.asked
+    LEFT JOIN pg_roles r ON r.oid = f.proowner
+    LEFT JOIN LATERAL (
+        SELECT substr(c, length('search_path=') + 1) AS setting
+        FROM unnest(f.proconfig) c
+        WHERE c LIKE 'search\_path=%'
+    ) path ON true
+$_$;
+
+ALTER FUNCTION postbell.hook_fault(function oid) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.hook_faults() RETURNS TABLE(kind text, purpose text, function text, fault text)
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT h.kind, h.purpose, format('%I.%I', h.function_schema, h.function_name), f.fault
+    FROM postbell.hooks h
+    CROSS JOIN LATERAL (
+        SELECT postbell.hook_fault(postbell.hook_function(h.function_schema, h.function_name)) AS fault
+    ) f
+    WHERE f.fault IS NOT NULL
+    ORDER BY h.kind, h.purpose
+$$;
+
+ALTER FUNCTION postbell.hook_faults() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.hook_function(function_schema name, function_name name) RETURNS oid
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+    SELECT p.oid
+    FROM pg_proc p
+    JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = $1
+        AND p.proname = $2
+        -- uuid[], text[], text[], text[], jsonb[]
+        AND p.proargtypes = '2951 1009 1009 1009 3807'::oidvector
+$_$;
+
+ALTER FUNCTION postbell.hook_function(function_schema name, function_name name) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.is_json_object(value text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -1657,6 +1771,7 @@ BEGIN
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
+        WHEN 'kind.hook'                   THEN 'PB203'
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         ELSE 'PB000'
@@ -1847,6 +1962,49 @@ END
 $$;
 
 ALTER FUNCTION postbell.session_tenant() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.set_hook(kind text, purpose text, function regprocedure, timeout interval DEFAULT '00:00:02'::interval) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    fault text;
+BEGIN
+    IF set_hook.purpose IS NULL OR set_hook.purpose NOT IN ('stale', 'access') THEN
+        PERFORM postbell.refuse('kind.hook', 'a hook is stale or access');
+    END IF;
+    IF set_hook.function IS NULL THEN
+        DELETE FROM postbell.hooks h WHERE h.kind = set_hook.kind AND h.purpose = set_hook.purpose;
+        RETURN;
+    END IF;
+    IF NOT EXISTS (SELECT 1 FROM postbell.kinds k WHERE k.name = set_hook.kind) THEN
+        PERFORM postbell.refuse('kind.hook', 'there is no such kind');
+    END IF;
+    IF set_hook.timeout IS NULL OR set_hook.timeout NOT BETWEEN '10 ms' AND '10 s' THEN
+        PERFORM postbell.refuse('kind.hook', 'timeout must be 10 ms to 10 s');
+    END IF;
+    fault := postbell.hook_fault(set_hook.function);
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse('kind.hook', fault);
+    END IF;
+    INSERT INTO postbell.hooks AS h (kind, purpose, function_schema, function_name, timeout)
+    SELECT set_hook.kind, set_hook.purpose, n.nspname, p.proname, set_hook.timeout
+    FROM pg_proc p
+    JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE p.oid = set_hook.function
+    ON CONFLICT (kind, purpose) DO UPDATE SET
+        function_schema = excluded.function_schema,
+        function_name = excluded.function_name,
+        timeout = excluded.timeout,
+        set_at = excluded.set_at,
+        set_by = excluded.set_by
+    WHERE (h.function_schema, h.function_name, h.timeout)
+        <> (excluded.function_schema, excluded.function_name, excluded.timeout);
+END
+$$;
+
+ALTER FUNCTION postbell.set_hook(kind text, purpose text, function regprocedure, timeout interval) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.status_rank(status text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -2152,6 +2310,47 @@ ALTER TABLE ONLY postbell.events FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.events OWNER TO postbell_owner;
 
+CREATE TABLE postbell.workers (
+    worker_no integer NOT NULL,
+    owner uuid NOT NULL,
+    name text NOT NULL,
+    version text NOT NULL,
+    routes smallint[] DEFAULT '{}'::smallint[] NOT NULL,
+    lanes jsonb DEFAULT '{}'::jsonb NOT NULL,
+    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    stopped_at timestamp with time zone,
+    hooks jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+ALTER TABLE postbell.workers OWNER TO postbell_owner;
+
+CREATE VIEW postbell.hook_health WITH (security_invoker='true') AS
+ SELECT h.key AS kind,
+    w.name AS worker,
+    (h.value ->> 'reason'::text) AS reason,
+    ((h.value ->> 'since'::text))::timestamp with time zone AS since,
+    ((h.value ->> 'until'::text))::timestamp with time zone AS until
+   FROM (postbell.workers w
+     CROSS JOIN LATERAL jsonb_each(w.hooks) h(key, value))
+  WHERE ((w.stopped_at IS NULL) AND (w.heartbeat_at > (now() - postbell.heartbeat_limit())));
+
+ALTER TABLE postbell.hook_health OWNER TO postbell_owner;
+
+CREATE TABLE postbell.hooks (
+    kind text NOT NULL,
+    purpose text NOT NULL,
+    function_schema name NOT NULL,
+    function_name name NOT NULL,
+    timeout interval NOT NULL,
+    set_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    set_by text DEFAULT SESSION_USER NOT NULL,
+    CONSTRAINT hooks_purpose_check CHECK ((purpose = ANY (ARRAY['stale'::text, 'access'::text]))),
+    CONSTRAINT hooks_timeout_check CHECK (((timeout >= '00:00:00.01'::interval) AND (timeout <= '00:00:10'::interval)))
+);
+
+ALTER TABLE postbell.hooks OWNER TO postbell_owner;
+
 CREATE TABLE postbell.leases (
     batch uuid NOT NULL,
     owner uuid NOT NULL,
@@ -2190,20 +2389,6 @@ CREATE TABLE postbell.routes (
 );
 
 ALTER TABLE postbell.routes OWNER TO postbell_owner;
-
-CREATE TABLE postbell.workers (
-    worker_no integer NOT NULL,
-    owner uuid NOT NULL,
-    name text NOT NULL,
-    version text NOT NULL,
-    routes smallint[] DEFAULT '{}'::smallint[] NOT NULL,
-    lanes jsonb DEFAULT '{}'::jsonb NOT NULL,
-    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    heartbeat_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    stopped_at timestamp with time zone
-);
-
-ALTER TABLE postbell.workers OWNER TO postbell_owner;
 
 CREATE VIEW postbell.in_flight WITH (security_invoker='true') AS
  SELECT l.batch,
@@ -2698,6 +2883,9 @@ ALTER TABLE ONLY postbell.events
 ALTER TABLE ONLY postbell.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY postbell.hooks
+    ADD CONSTRAINT hooks_pkey PRIMARY KEY (kind, purpose);
+
 ALTER TABLE ONLY postbell.kinds
     ADD CONSTRAINT kinds_name_revision_key UNIQUE (name, revision);
 
@@ -2883,6 +3071,9 @@ GRANT USAGE ON SCHEMA postbell TO postbell_dispatcher;
 GRANT USAGE ON SCHEMA postbell TO postbell_reader;
 GRANT USAGE ON SCHEMA postbell TO postbell_operator;
 
+REVOKE ALL ON FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) TO postbell_dispatcher;
+
 REVOKE ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) TO postbell_reader;
@@ -3014,6 +3205,15 @@ REVOKE ALL ON FUNCTION postbell.heartbeat_limit() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_reader;
 
+REVOKE ALL ON FUNCTION postbell.hook_fault(function oid) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.hook_fault(function oid) TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.hook_faults() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.hook_faults() TO postbell_dispatcher;
+
+REVOKE ALL ON FUNCTION postbell.hook_function(function_schema name, function_name name) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.hook_function(function_schema name, function_name name) TO postbell_dispatcher;
+
 REVOKE ALL ON FUNCTION postbell.is_json_object(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
@@ -3130,6 +3330,8 @@ REVOKE ALL ON FUNCTION postbell.route_number(provider text, environment text, ap
 REVOKE ALL ON FUNCTION postbell.session_tenant() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.session_tenant() TO postbell_producer;
 
+REVOKE ALL ON FUNCTION postbell.set_hook(kind text, purpose text, function regprocedure, timeout interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.status_rank(status text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.status_rank(status text) TO postbell_reader;
 
@@ -3164,16 +3366,6 @@ GRANT SELECT ON TABLE postbell.erasures TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.events TO postbell_reader;
 
-GRANT SELECT,INSERT,DELETE ON TABLE postbell.leases TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.leases TO postbell_reader;
-
-GRANT UPDATE(until) ON TABLE postbell.leases TO postbell_dispatcher;
-
-GRANT UPDATE(open) ON TABLE postbell.leases TO postbell_dispatcher;
-
-GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.routes TO postbell_reader;
-
 GRANT SELECT,INSERT ON TABLE postbell.workers TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.workers TO postbell_reader;
 
@@ -3188,6 +3380,24 @@ GRANT UPDATE(lanes) ON TABLE postbell.workers TO postbell_dispatcher;
 GRANT UPDATE(heartbeat_at) ON TABLE postbell.workers TO postbell_dispatcher;
 
 GRANT UPDATE(stopped_at) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT UPDATE(hooks) ON TABLE postbell.workers TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.hook_health TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.hook_health TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.hooks TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.hooks TO postbell_reader;
+
+GRANT SELECT,INSERT,DELETE ON TABLE postbell.leases TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.leases TO postbell_reader;
+
+GRANT UPDATE(until) ON TABLE postbell.leases TO postbell_dispatcher;
+
+GRANT UPDATE(open) ON TABLE postbell.leases TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.routes TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.in_flight TO postbell_reader;
 

@@ -170,6 +170,22 @@ package struct DispatchLog: DispatchObserver {
             ])
     }
 
+    package func hooksFail(kind: String, _ fault: HookFault, askedAgainAfter wait: Duration) {
+        var fields: LogFields = [.kind: .text(kind), .hook: .text(fault.purpose?.rawValue ?? "")]
+        fields = fields + [.cause: .text(fault.cause.rawValue)]
+        if !fault.sqlState.isEmpty { fields.append(.sqlstate, .text(fault.sqlState)) }
+        log.error(
+            "hook of the kind fails: none of its notifications is sent until it answers",
+            fields + [
+                .delay: .duration(wait),
+                .next: "call the function as postbell_dispatcher; `postbell check` says whether it may be asked",
+            ])
+    }
+
+    package func hooksAnswer(kind: String, after duration: Duration) {
+        log.notice("hook of the kind no longer fails", [.kind: .text(kind), .age: .duration(duration)])
+    }
+
     package func longPending(_ pending: LongPending, route: Route?) {
         var fields: LogFields = [
             .notification: .text(pending.notification.description), .kind: .text(pending.kind),

@@ -118,8 +118,12 @@ extension Dispatcher {
     }
 
     func loadKinds() async throws(StoreError) {
+        // Hooks first: a kind that is known is sent, and must not be before its hooks are known too.
+        let hooks = try await store.hooks()
         let loaded = try await store.kinds()
         kinds = Dictionary(uniqueKeysWithValues: loaded.map { ($0.number, $0) })
+        for alarm in state.setHooks(hooks, kinds: loaded, now: .now) { tell(alarm) }
+        if state.hooksMayBeAsked { askHooks(at: .now) }
         for (index, lane) in lanes.enumerated() {
             for (kind, fault) in lane.judge(loaded) {
                 observer.kindRefused(configurations[index].description.name, kind: kind.name, because: fault)

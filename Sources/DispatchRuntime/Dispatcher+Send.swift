@@ -16,6 +16,7 @@ extension Dispatcher {
             state.updateLane(lane) { $0.setCapacity(capacity) }
             switch state.nextStep(ofLane: lane, now: now) {
             case .none:
+                if state.hooksMayBeAsked { askHooks(at: now) }
                 ringSettle(at: now)
                 return
             case .check(let slot, let targets):

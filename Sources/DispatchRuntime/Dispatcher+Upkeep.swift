@@ -120,9 +120,10 @@ extension Dispatcher {
         let now = ContinuousClock.now
         reportedAt = now
         lanesChanged = false
-        let lanes = state.laneReports
+        let (lanes, hooks) = (state.laneReports, state.hookReports)
         await attempt { () async throws(StoreError) in
-            let time = try await self.store.register(lanes: lanes, version: self.settings.version)
+            let time = try await self.store.register(
+                lanes: lanes, hooks: hooks, version: self.settings.version)
             self.storeAnswered(at: time)
         }
     }

@@ -3,6 +3,7 @@ package import OutboxCore
 package import Postgres
 
 /// The outbox in PostgreSQL: two sessions, so that claiming and settling overlap. Both are made again when they break.
+/// Hooks of kinds are asked on others (`HookSessions`).
 ///
 /// Claims and awake keys use the first, for the keys belong to the session; everything that follows from a claim uses
 /// the second. Each call is one statement in autocommit.
@@ -10,6 +11,7 @@ package actor PostgresOutboxStore: OutboxStore {
     private let loop: EventLoop
     private let claims: PostgresSession
     private let results: PostgresSession
+    private let hookSessions: HookSessions
     private let keys: AwakeKeys
 
     /// Fresh per process start: the leases' fence.
@@ -53,6 +55,7 @@ package actor PostgresOutboxStore: OutboxStore {
             configuration, on: loop,
             prepare: { (_: PostgresConnection) async throws(PostgresError) in await keys.forget() }, observe: observe)
         results = PostgresSession(configuration, on: loop, observe: observe)
+        hookSessions = HookSessions(configuration, on: loop)
     }
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -67,6 +70,7 @@ package actor PostgresOutboxStore: OutboxStore {
 
     /// Closes both sessions for good.
     package func stop() async {
+        await hookSessions.stop()
         await claims.stop()
         await results.stop()
     }
@@ -81,8 +85,20 @@ package actor PostgresOutboxStore: OutboxStore {
         try await ask(results, PostgresCommand(CatalogStatement.kinds), CatalogAnswer.kinds)
     }
 
-    package func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp {
-        let command = WorkerStatement.registration(owner: owner, name: name, version: version, lanes: lanes)
+    package func hooks() async throws(StoreError) -> [KindHook] {
+        await hookSessions.tidy()
+        return try await ask(results, PostgresCommand(HookStatement.list), HookStatement.hooks)
+    }
+
+    package func ask(_ hooks: [KindHook], about notifications: [Identifier]) async throws(HookFault) -> [HookReply] {
+        try await hookSessions.ask(hooks, about: notifications)
+    }
+
+    package func register(
+        lanes: [LaneReport], hooks: [HookReport], version: String
+    ) async throws(StoreError) -> Timestamp {
+        let command = WorkerStatement.registration(
+            owner: owner, name: name, version: version, lanes: lanes, hooks: hooks)
         let (number, now) = try await ask(results, command) { (result) throws(PostgresError) in
             (try result.int4(0, 0), try result.instant(0, 1))
         }

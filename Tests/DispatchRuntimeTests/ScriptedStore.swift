@@ -62,7 +62,9 @@ actor ScriptedStore: OutboxStore {
         throw StoreError(kind: .transient, operation: "kinds", message: "refused by the script")
     }
 
-    func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp { Self.now }
+    func register(
+        lanes: [LaneReport], hooks: [HookReport], version: String
+    ) async throws(StoreError) -> Timestamp { Self.now }
 
     func connectedSince() -> ContinuousClock.Instant? { connected }
 

@@ -121,13 +121,16 @@ struct LookingScene {
     /// The store registers, or registers again, with one lane that serves route 1.
     func heartbeat(
         _ condition: LaneReport.Condition = .up, reason: String? = nil, since: Duration? = nil, until: Duration? = nil,
-        routes: [RouteNumber] = [1]
+        routes: [RouteNumber] = [1], hook: String? = nil
     ) async throws {
         let now = try await store.waitingWork(on: []).now
         let lane = LaneReport(
             name: "apns/production/default", condition: condition, reason: reason, since: since.map { now + $0 },
             until: until.map { now + $0 }, routes: routes)
-        _ = try await store.register(lanes: [lane], version: "1.0")
+        let hooks = hook.map {
+            HookReport(kind: "note", reason: $0, since: now + .seconds(-60), until: now + .seconds(5))
+        }
+        _ = try await store.register(lanes: [lane], hooks: hooks.map { [$0] } ?? [], version: "1.0")
     }
 
     /// Claims all that is due on a route in the default tenant; there must be something.

@@ -13,7 +13,7 @@ struct HealthTests {
     ) async throws {
         let worker = try await outbox.worker()
         _ = try await worker.query(
-            WorkerStatement.registration(owner: owner, name: name, version: "1.0", lanes: lanes))
+            WorkerStatement.registration(owner: owner, name: name, version: "1.0", lanes: lanes, hooks: []))
         await worker.connection.close()
     }
 

@@ -18,7 +18,7 @@ struct LongPendingTests {
             await store.start()
             let outcome: Result<Void, any Error>
             do {
-                _ = try await store.register(lanes: [LaneReport(name: "lane", routes: [1])], version: "1")
+                _ = try await store.register(lanes: [LaneReport(name: "lane", routes: [1])], hooks: [], version: "1")
                 outcome = .success(try await body(outbox, store))
             } catch { outcome = .failure(error) }
             await store.stop()

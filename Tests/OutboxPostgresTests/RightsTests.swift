@@ -228,7 +228,8 @@ struct RightsTests {
                   AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY 1
                 """)
             let registries = [
-                "kinds", "role_tenants", "routes", "schema_migrations", "secrets", "settings", "tenants", "workers",
+                "hooks", "kinds", "role_tenants", "routes", "schema_migrations", "secrets", "settings", "tenants",
+                "workers",
             ]
             #expect(open == registries)
         }

@@ -39,7 +39,7 @@ struct StoreTests {
             #expect(routes.map(\.provider) == ["none", "apns", "fcm"])
             #expect(routes[1].environment == "production" && routes[2].environment == "")
             let time = try await store.register(
-                lanes: [LaneReport(name: "apns/production/default", routes: [1])], version: "1.0")
+                lanes: [LaneReport(name: "apns/production/default", routes: [1])], hooks: [], version: "1.0")
             let work = try await store.waitingWork(on: [1, 2])
             #expect(work.shares.map(\.share) == [Share(urgency: 0, tenant: 1)] && work.now >= time)
             let batch = try #require(try await store.claim(Self.request(work.shares)))

@@ -233,6 +233,7 @@ BEGIN
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
+        WHEN 'kind.hook'                   THEN 'PB203'
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         ELSE 'PB000'

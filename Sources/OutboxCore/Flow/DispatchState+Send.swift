@@ -8,6 +8,7 @@ extension DispatchState {
             releaseUnsent(ofLane: lane, after: opensAt.map { now.duration(to: $0) } ?? .zero, at: now)
             return .none
         }
+        if !hookedSlots[lane].isEmpty, let step = nextHookedStep(ofLane: lane, now: now) { return step }
         while let slot = sending[lane].first(where: { batches[$0]?.isChecking == false }) {
             guard batches[slot]?.unsent.isEmpty == false else {
                 sending[lane].removeAll { $0 == slot }
@@ -38,7 +39,7 @@ extension DispatchState {
         return .none
     }
 
-    private func route(of slot: Int) -> RouteNumber {
+    func route(of slot: Int) -> RouteNumber {
         batches[slot]?.claimed.route ?? -1
     }
 
@@ -46,7 +47,13 @@ extension DispatchState {
     private mutating func takeWithinBudget(
         _ limit: Int, slot: Int, lane: Int, now: ContinuousClock.Instant
     ) -> ArraySlice<Int32> {
-        let taken = batches[slot]?.take(limit) ?? []
+        withinBudget(batches[slot]?.take(limit) ?? [], slot: slot, lane: lane, now: now)
+    }
+
+    /// Of targets that were taken for sending, those that may be sent.
+    mutating func withinBudget(
+        _ taken: ArraySlice<Int32>, slot: Int, lane: Int, now: ContinuousClock.Instant
+    ) -> ArraySlice<Int32> {
         guard batches[slot]?.hasRetries == true else {
             lanes[lane].sendsFirst(taken.count)
             return taken
@@ -67,7 +74,7 @@ extension DispatchState {
     }
 
     /// Whether a request sent now would end before its lease.
-    private func mayStillSend(_ slot: Int, now: ContinuousClock.Instant) -> Bool {
+    func mayStillSend(_ slot: Int, now: ContinuousClock.Instant) -> Bool {
         guard let batch = batches[slot] else { return false }
         return !batch.isLost && now + settings.requestTimeout <= batch.leaseEnds
     }
@@ -114,10 +121,12 @@ extension DispatchState {
             }
         }
         batches[slot]?.keepUnsent(standing)
+        // A hook that was set meanwhile is asked too.
+        if !hookedKindNumbers.isEmpty { setAside(slot: slot, at: now) }
     }
 
     /// What a target that fell out says about its notification: the end of all of it, of this route, or of the target.
-    private mutating func fallOut(_ tag: AttemptTag, _ reason: SettlementReason, now: ContinuousClock.Instant) {
+    mutating func fallOut(_ tag: AttemptTag, _ reason: SettlementReason, now: ContinuousClock.Instant) {
         let row = ledgerRow(
             tag, claimed: claimed(in: tag.slot).batch, outcome: Outcome(.skipped, reason: reason.rawValue),
             disposition: .final,
@@ -161,6 +170,9 @@ extension DispatchState {
             releaseUnsent(slot: slot, after: delay, at: now)
         }
         sending[lane].removeAll { slot in batches[slot].map { $0.unsent.isEmpty } ?? true }
+        for slot in hookedSlots[lane] where route == nil || self.route(of: slot) == route {
+            released += releaseHooked(slot: slot, after: delay, at: now)
+        }
         return released
     }
 }

@@ -22,6 +22,16 @@ package struct DispatchState: Sendable {
     /// Slots per lane with unsent targets, oldest claim first.
     var sending: [[Int]]
     private var routeTurn = 0
+    /// The kinds that have had hooks, in the order in which they came; nearly always none.
+    var hookedKinds: [HookedKind] = []
+    /// Which of them a kind's number stands for; only those that have hooks now.
+    var hookedKindNumbers: [KindNumber: Int] = [:]
+    /// Slots per lane with unsent targets whose kinds have hooks, oldest claim first.
+    var hookedSlots: [[Int]]
+    var hookCalls = 0
+    var hookTurn = 0
+    /// Whether rows may wait for a call of their kind's hooks; false costs the hot path nothing but the question.
+    package internal(set) var hooksMayBeAsked = false
 
     /// A worker that holds nothing. `seed` makes its draws (jitter, identifiers) repeatable.
     package init(settings: DispatchSettings, lanes: [LaneDescription], clock: DatabaseClock, seed: UInt64) {
@@ -30,6 +40,7 @@ package struct DispatchState: Sendable {
         self.clock = clock
         random = SplitMix(seed: seed)
         sending = lanes.map { _ in [] }
+        hookedSlots = sending
     }
 
     /// Leases that the worker holds.
@@ -126,7 +137,9 @@ package struct DispatchState: Sendable {
         let room = lanes[lane].room(at: now)
         guard room > 0 || lanes[lane].gate.pause == nil else { return 0 }
         let waiting = sending[lane].reduce(0) { $0 + (batches[$1]?.unsent.count ?? 0) }
-        return max(0, room + lanes[lane].lookAhead - waiting)
+        // What waits for a hook has a bound of its own: it must not keep other kinds from being claimed.
+        let cleared = hookedSlots[lane].reduce(0) { $0 + (batches[$1]?.clearTargets ?? 0) }
+        return max(0, room + lanes[lane].lookAhead - waiting - cleared)
     }
 
     /// How many rows a closed gate lets through: a claim for a probe takes one.
@@ -171,7 +184,8 @@ package struct DispatchState: Sendable {
         leased.leaveWithoutTargets(at: now)
         let slot = freeSlots.popLast() ?? batches.count
         if slot == batches.count { batches.append(leased) } else { batches[slot] = leased }
-        if !leased.unsent.isEmpty { sending[lane].append(slot) }
+        if !hookedKindNumbers.isEmpty { setAside(slot: slot, at: now) }
+        if batches[slot]?.unsent.isEmpty == false { sending[lane].append(slot) }
         return slot
     }
 
@@ -199,6 +213,7 @@ package struct DispatchState: Sendable {
         batches[slot] = nil
         freeSlots.append(slot)
         for lane in sending.indices { sending[lane].removeAll { $0 == slot } }
+        for lane in hookedSlots.indices where !hookedSlots[lane].isEmpty { hookedSlots[lane].removeAll { $0 == slot } }
     }
 
     /// Results that wait for their settle.

@@ -15,6 +15,8 @@ package struct LeasedBatch: Sendable {
     package private(set) var isChecking = false
     /// Targets that were not taken for sending, oldest claim first.
     package private(set) var unsent: ArraySlice<Int32>
+    /// Unsent targets whose kinds have hooks, apart from the others; none in nearly every lease.
+    var hooked: [HookedRows] = []
     /// The flush being written; nil while there is none.
     package private(set) var writing: Settlement?
     /// When the oldest result of the next flush was known; nil while it is empty.
@@ -106,7 +108,7 @@ package struct LeasedBatch: Sendable {
 
     /// What a check has let through may be sent for so long after its answer, however long the answer took: a database
     /// slower than the age of a check would else be asked again and again, and nothing ever sent.
-    private static let checkGrace = Duration.milliseconds(50)
+    static let checkGrace = Duration.milliseconds(50)
 
     /// The re-check that was sent at `askedAt` is answered, or failed (`askedAt` nil: the old check counts on).
     mutating func checkEnded(askedAt: ContinuousClock.Instant?, at now: ContinuousClock.Instant) {

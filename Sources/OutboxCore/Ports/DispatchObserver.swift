@@ -36,6 +36,11 @@ package protocol DispatchObserver: Sendable {
     func freshTokenRefused(_ lane: String, status: Int16, reason: String, clockAhead: Duration?)
     /// A kind of the catalog is one that a lane's provider cannot take; its notifications for that lane fail.
     func kindRefused(_ lane: String, kind: String, because fault: String)
+    /// A kind's hooks have begun to fail: none of its notifications is sent until they answer. Asked again after
+    /// `wait`.
+    func hooksFail(kind: String, _ fault: HookFault, askedAgainAfter wait: Duration)
+    /// A kind's hooks answer again, or were removed; they had failed for so long.
+    func hooksAnswer(kind: String, after duration: Duration)
     /// A notification has been due for long and is still pending; `route` is nil while the registry is not read.
     func longPending(_ pending: LongPending, route: Route?)
     /// There may be more like the last ones: a look is bounded.

@@ -5,9 +5,16 @@ package protocol OutboxStore: Sendable {
     func routes() async throws(StoreError) -> [Route]
     /// The catalog of kinds.
     func kinds() async throws(StoreError) -> [Kind]
-    /// Says who is dispatching, how the lanes stand and which routes they serve; repeated as a heartbeat. Answers the
-    /// database's time.
-    func register(lanes: [LaneReport], version: String) async throws(StoreError) -> Timestamp
+    /// The hooks of kinds.
+    func hooks() async throws(StoreError) -> [KindHook]
+    /// Asks the hooks of one kind, one after the other, about notifications; each within its own timeout, and on a
+    /// session that nothing else waits for.
+    func ask(_ hooks: [KindHook], about notifications: [Identifier]) async throws(HookFault) -> [HookReply]
+    /// Says who is dispatching, how the lanes stand, which routes they serve and which kinds' hooks fail; repeated as a
+    /// heartbeat. Answers the database's time.
+    func register(
+        lanes: [LaneReport], hooks: [HookReport], version: String
+    ) async throws(StoreError) -> Timestamp
     /// Since when every session of the store has stood; nil while one is down.
     func connectedSince() async -> ContinuousClock.Instant?
     /// Takes the worker out of the registry.
@@ -54,4 +61,16 @@ package protocol OutboxStore: Sendable {
     func holdAwake(_ routes: [RouteNumber]) async throws(StoreError) -> [RouteNumber]
     /// Lets go of the awake keys.
     func releaseAwake() async throws(StoreError)
+}
+
+extension OutboxStore {
+    /// A store without hooks has none.
+    package func hooks() async throws(StoreError) -> [KindHook] { [] }
+
+    /// A store without hooks lets nothing through that has some.
+    package func ask(
+        _ hooks: [KindHook], about notifications: [Identifier]
+    ) async throws(HookFault) -> [HookReply] {
+        throw HookFault(hooks.first?.purpose, .unusable)
+    }
 }

@@ -9,17 +9,19 @@ enum WorkerStatement {
     /// | $4, $5 | int2[], int4[] | routes served, and which lane serves each, from 1 |
     /// | $6, $7, $8 | text[] | lanes: name, state, reason or null |
     /// | $9, $10 | timestamptz[] | lanes: since and until when they are not up, or null |
+    /// | $11, $12 | text[] | kinds whose hooks fail: name, reason |
+    /// | $13, $14 | timestamptz[] | the same: since when, and when they are asked again |
     ///
     /// Result: `worker_no` int4, `now` timestamptz.
     static let register = PostgresStatement(
         "register_worker", registerText,
         parameterTypes: [
             .uuid, .text, .text, .int2.array, .int4.array, .text.array, .text.array, .text.array, .timestamptz.array,
-            .timestamptz.array,
+            .timestamptz.array, .text.array, .text.array, .timestamptz.array, .timestamptz.array,
         ])
 
     static let registerText = """
-        INSERT INTO postbell.workers AS w (owner, name, version, routes, lanes)
+        INSERT INTO postbell.workers AS w (owner, name, version, routes, lanes, hooks)
         SELECT
             $1::uuid, $2::text, $3::text, $4::int2[],
             coalesce(
@@ -30,7 +32,15 @@ enum WorkerStatement {
                         'routes', ARRAY(
                             SELECT r.route_no FROM unnest($4::int2[], $5::int4[]) r(route_no, lane)
                             WHERE r.lane = l.place))),
-                '{}')
+                '{}'),
+            (
+                SELECT coalesce(
+                    jsonb_object_agg(
+                        h.kind, jsonb_build_object('reason', h.reason, 'since', h.since, 'until', h.until)),
+                    '{}')
+                FROM unnest($11::text[], $12::text[], $13::timestamptz[], $14::timestamptz[])
+                    h(kind, reason, since, until)
+            )
         FROM unnest($6::text[], $7::text[], $8::text[], $9::timestamptz[], $10::timestamptz[])
             WITH ORDINALITY l(name, state, reason, since, until, place)
         ON CONFLICT (owner) DO UPDATE SET
@@ -38,6 +48,7 @@ enum WorkerStatement {
             version = excluded.version,
             routes = excluded.routes,
             lanes = excluded.lanes,
+            hooks = excluded.hooks,
             heartbeat_at = clock_timestamp(),
             stopped_at = NULL
         RETURNING w.worker_no, now() AS now
@@ -50,13 +61,14 @@ enum WorkerStatement {
         UPDATE postbell.workers SET
             routes = '{}',
             lanes = '{}',
+            hooks = '{}',
             stopped_at = clock_timestamp(),
             heartbeat_at = clock_timestamp()
         WHERE owner = $1::uuid
         """
 
     static func registration(
-        owner: Identifier, name: String, version: String, lanes: [LaneReport]
+        owner: Identifier, name: String, version: String, lanes: [LaneReport], hooks: [HookReport]
     ) -> PostgresCommand {
         let routes = lanes.flatMap(\.routes)
         var places = PostgresArray(of: .int4, capacity: routes.count)
@@ -78,7 +90,20 @@ enum WorkerStatement {
         parameters.append(name)
         parameters.append(version)
         for array in [PostgresArray(routes), places] + texts + instants { parameters.append(array) }
+        for array in arrays(of: hooks) { parameters.append(array) }
         return PostgresCommand(register, parameters)
+    }
+
+    private static func arrays(of hooks: [HookReport]) -> [PostgresArray] {
+        var texts = (0..<2).map { _ in PostgresArray(of: .text, capacity: hooks.count) }
+        var instants = (0..<2).map { _ in PostgresArray(of: .timestamptz, capacity: hooks.count) }
+        for hook in hooks {
+            texts[0].append(hook.kind)
+            texts[1].append(hook.reason)
+            instants[0].append(hook.since)
+            instants[1].append(hook.until)
+        }
+        return texts + instants
     }
 
     static func end(owner: Identifier) -> PostgresCommand {

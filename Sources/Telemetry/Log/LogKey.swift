@@ -14,6 +14,7 @@ package enum LogKey: String, CaseIterable, Sendable {
     case notification
     case device
     case claimant
+    case hook
     case host
     case port
     case connection
@@ -79,6 +80,7 @@ package enum LogKey: String, CaseIterable, Sendable {
         case .notification: "id of a notification"
         case .device: "fingerprint of a device's token, never the token"
         case .claimant: "the worker that has a notification on lease"
+        case .hook: "which hook of a kind: `stale` or `access`"
         case .host: "name or address of a peer"
         case .port: "port of a peer"
         case .connection: "number of a connection within this process"

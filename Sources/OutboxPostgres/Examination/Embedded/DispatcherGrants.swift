@@ -6,6 +6,9 @@ extension Grant {
     package static let dispatcher: [Grant] = [
         Grant(
             "EXECUTE", .function,
+            "ask_hook(text, text, uuid[])"),
+        Grant(
+            "EXECUTE", .function,
             "audit(timestamp with time zone, interval)"),
         Grant(
             "EXECUTE", .function,
@@ -22,6 +25,15 @@ extension Grant {
         Grant(
             "EXECUTE", .function,
             "heartbeat_limit()"),
+        Grant(
+            "EXECUTE", .function,
+            "hook_fault(oid)"),
+        Grant(
+            "EXECUTE", .function,
+            "hook_faults()"),
+        Grant(
+            "EXECUTE", .function,
+            "hook_function(name, name)"),
         Grant(
             "EXECUTE", .function,
             "outcome_name(smallint)"),
@@ -56,6 +68,8 @@ extension Grant {
         Grant("SELECT", .table, "devices", column: "token_registered_at"),
         Grant("SELECT", .table, "devices", column: "token_seq"),
         Grant("SELECT", .table, "erasures"),
+        Grant("SELECT", .table, "hook_health"),
+        Grant("SELECT", .table, "hooks"),
         Grant("SELECT", .table, "kinds"),
         Grant("SELECT", .table, "lane_health"),
         Grant("DELETE", .table, "leases"),
@@ -86,6 +100,7 @@ extension Grant {
         Grant("INSERT", .table, "workers"),
         Grant("SELECT", .table, "workers"),
         Grant("UPDATE", .table, "workers", column: "heartbeat_at"),
+        Grant("UPDATE", .table, "workers", column: "hooks"),
         Grant("UPDATE", .table, "workers", column: "lanes"),
         Grant("UPDATE", .table, "workers", column: "name"),
         Grant("UPDATE", .table, "workers", column: "routes"),

@@ -15,5 +15,6 @@ extension Migration {
         operators0009,
         audit0010,
         rights0011,
+        hooks0012,
     ]
 }

@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "753362e5a13c0798d0aba0b7a28e761045770f833298adeb1b943e39340a42f3",
+        checksum: "ff9d589fbb4b1cd226ce97b026571216b49fe567268176f2742f1e3815fc2d71",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -242,6 +242,7 @@ BEGIN
         WHEN 'device.revoked'              THEN 'PB106'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
+        WHEN 'kind.hook'                   THEN 'PB203'
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         ELSE 'PB000'
