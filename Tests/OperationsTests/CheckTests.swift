@@ -243,6 +243,31 @@ import Testing
         #expect(DatabaseExamination.kinds(CatalogSummary(enabled: 0, raw: [])).status == .warning)
     }
 
+    @Test func aHookThatMayNotBeAskedIsNamed() async throws {
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
+            try await database.execute(
+                """
+                SELECT postbell.define_kind('note', 'template', content => '{"title": "x"}');
+                INSERT INTO postbell.hooks (kind, purpose, function_schema, function_name, timeout)
+                VALUES ('note', 'stale', 'app', 'over', '1 s')
+                """)
+            try await database.withWorkerLogin { login in
+                let report = try CheckOutput(database.run("check", "--json", settings: "user=\(login)"))
+                #expect(report.statuses(.hooks) == ["fail"])
+                #expect(
+                    report.findings(.hooks) == [
+                        "nothing of the kind note is sent: its hook stale, app.over, is not asked; "
+                            + "the function does not exist"
+                    ])
+            }
+        }
+    }
+
+    @Test func hooksThatMayBeAskedAreCounted() {
+        let items = DatabaseExamination.hooks(HookSummary(count: 2, faults: []))
+        #expect(items.map(\.status) == [.ok])
+    }
+
     @Test func aServerInRecoveryIsNoPrimary() {
         let facts = ServerFacts(
             version: 180_000, isInRecovery: true, isReadOnly: true, sessionUser: "u", currentUser: "u")

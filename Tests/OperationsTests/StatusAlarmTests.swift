@@ -85,6 +85,19 @@ import Testing
         ),
         (
             report {
+                $0.hooks = [
+                    HookStatus(
+                        kind: "note", worker: "host/1", reason: "stale: it raised an error (SQLSTATE 22012)",
+                        since: ago(60), until: ago(-8))
+                ]
+            },
+            [
+                "hook_failing: host/1 has sent nothing of the kind note since 2026-11-30 02:16:05+00 (1 min ago), "
+                    + "because a hook of it fails: stale: it raised an error (SQLSTATE 22012)"
+            ]
+        ),
+        (
+            report {
                 $0.flight = [
                     FlightStatus(
                         route: "apns/production/app.one", leases: 3, rows: 9, lapsedLeases: 2, lapsedAt: ago(45))

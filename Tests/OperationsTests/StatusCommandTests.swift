@@ -78,6 +78,11 @@ import Testing
             #expect(try alarms(scene.json("status", status: 1)) == ["lane_paused apns/production/default"])
             try await scene.heartbeat(.down, reason: "refused", since: .seconds(-60), until: .seconds(1))
             #expect(try alarms(scene.json("status", status: 1)) == ["lane_down apns/production/default"])
+            try await scene.heartbeat(hook: "stale: it raised an error")
+            let report = try scene.json("status", status: 1)
+            #expect(alarms(report) == ["hook_failing note"])
+            let hook = try #require((report["hooks"] as? [[String: Any]])?.first)
+            #expect(hook["reason"] as? String == "stale: it raised an error" && hook["until"] is String)
             try await scene.heartbeat()
 
             try await scene.device()

@@ -124,6 +124,23 @@ import Testing
             "it was given back unsent, by a worker that stopped or whose lane"
         ),
         (
+            life {
+                $0.places = [queued(60, attempt: 0)]
+                $0.hook = HookStatus(
+                    kind: "note", worker: "host/1", reason: "stale: it raised an error", since: at(-30), until: at(60))
+            },
+            "a hook of its kind fails since 2026-11-30 02:16:35+00 (30 s ago) (stale: it raised an error), and host/1 "
+                + "sends nothing of the kind until it answers; at its deadline, 2026-11-30 03:17:05+00 (in 1 h), it "
+                + "ends as expired"
+        ),
+        (
+            life {
+                $0.places = [queued(-3)]
+                $0.hook = HookStatus(
+                    kind: "note", worker: "host/1", reason: "stale: it raised an error", since: at(-30), until: at(-1))
+            }, "It has been due since 2026-11-30 02:17:02+00 (3 s ago), but is held: a hook of its kind fails"
+        ),
+        (
             life { $0.places = [queued(60, service(.unserved))] },
             "No live worker serves apns/production/app.one: unless one is started that does, it ends at its deadline, "
                 + "2026-11-30 03:17:05+00 (in 1 h), as expired."

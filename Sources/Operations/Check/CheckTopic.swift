@@ -22,6 +22,8 @@ package enum CheckTopic: String, CaseIterable, Sendable {
     case wake
     /// The catalog of kinds.
     case kinds
+    /// The functions of the app that are asked before sending.
+    case hooks
     /// Which routes the credentials cover.
     case routes
     /// How long due work has waited.
@@ -44,6 +46,7 @@ package enum CheckTopic: String, CaseIterable, Sendable {
         case .clock: "our clock and the database's agree"
         case .wake: "a notification arrives on a session that listens"
         case .kinds: "there is something to enqueue; kinds whose producers write the push themselves (raw) are named"
+        case .hooks: "the function of each hook may be asked"
         case .routes: "each route of the database has a credential here or a worker elsewhere"
         case .queue: "no due row waits long"
         case .endpoint: "name, TCP, TLS and HTTP/2 up to the provider's settings; no request is sent"

@@ -73,6 +73,7 @@ struct DatabaseExamination {
         }
         guard schema.status == .ok, !lacksRights else { return items }
         items.append(Self.kinds(try await CatalogSummary.read(from: connection)))
+        items += Self.hooks(try await HookSummary.read(from: connection))
         let work = try await RouteWork.read(from: connection)
         let routes = RouteExamination(
             covers: { providers.covers($0, in: configuration) }, remedy: configuration.remedy(forUncovered:))
@@ -102,6 +103,21 @@ struct DatabaseExamination {
         }
         let names = catalog.raw.isEmpty ? "none" : catalog.raw.joined(separator: ", ")
         return .ok(.kinds, "enabled: \(catalog.enabled); raw, whose producers write the push themselves: \(names)")
+    }
+
+    static func hooks(_ summary: HookSummary) -> [CheckItem] {
+        guard !summary.faults.isEmpty else {
+            return [
+                .ok(.hooks, summary.count == 0 ? "no kind has one" : "\(summary.count), each of which may be asked")
+            ]
+        }
+        return summary.faults.map { fault in
+            .failure(
+                .hooks, .bad,
+                "nothing of the kind \(fault.kind) is sent: its hook \(fault.purpose), \(fault.function), is not "
+                    + "asked; \(fault.text)",
+                next: "mend the function, or take the hook away with postbell.set_hook(…, NULL)")
+        }
     }
 
     static func version(_ facts: ServerFacts) -> CheckItem {

@@ -15,7 +15,7 @@ extension NotificationLife {
             ("settled_at", .instant(head.settledAt)), ("superseded_at", .instant(head.supersededAt)),
             ("places", .array(places.map(\.json))),
             ("attempts", .array(attempts.map { $0.json(decides: deciding.contains($0.id)) })),
-            ("ends", .array(ends.map(\.json))),
+            ("hook", hook?.json ?? .null), ("ends", .array(ends.map(\.json))),
             ("next", .array(WhatHappensNext.sentences(self).map(JSONText.string))),
         ])
     }

@@ -70,6 +70,9 @@ extension NotificationLife {
         life.ends = try await session.rows(ShowStatements.ends, parameters) { row throws(PostgresError) in
             End(at: try row.instant(), route: try row.textOrNil(), status: try row.text(), reason: try row.text())
         }
+        life.hook = try await session.rows(ShowStatements.hook, parameters) { row throws(PostgresError) in
+            try HookStatus(&row)
+        }.first
         return life
     }
 }

@@ -15,6 +15,8 @@ struct NotificationLife: Equatable, Sendable {
     var deciding: Set<Identifier> = []
     /// Ends other than by attempts, oldest first.
     var ends: [End] = []
+    /// What a hook of its kind fails by, if one does.
+    var hook: HookStatus?
     /// Whether any worker is alive: whichever it is takes over lapsed leases and ends what is overdue.
     var workerIsAlive = true
 

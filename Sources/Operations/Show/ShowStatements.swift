@@ -75,6 +75,18 @@ enum ShowStatements {
         "show_deciding", "SELECT id FROM postbell.target_ends WHERE notification_id = $1::uuid",
         parameterTypes: [.uuid])
 
+    /// Parameter: $1 uuid id. Result: what a hook of its kind fails by; of several workers the one that asks it next.
+    static let hook = PostgresStatement(
+        "show_hook",
+        """
+        SELECT h.kind, h.worker, h.reason, h.since, h.until
+        FROM postbell.outbox o
+        JOIN postbell.hook_health h ON h.kind = o.kind
+        WHERE o.id = $1::uuid
+        ORDER BY h.until
+        LIMIT 1
+        """, parameterTypes: [.uuid])
+
     /// Parameter: $1 uuid id.
     static let ends = PostgresStatement(
         "show_ends",

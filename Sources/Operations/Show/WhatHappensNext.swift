@@ -82,6 +82,7 @@ struct WhatHappensNext {
             return head.notBefore == nil
                 ? "its kind waits that long before the first attempt" : "its producer asked for that moment"
         }
+        if let hook = life.hook { return hookTrouble(hook) }
         return "it was given back unsent, by a worker that stopped or whose lane was paused or down"
     }
 
@@ -102,6 +103,8 @@ struct WhatHappensNext {
         case .probing:
             return "\(due); a worker tries with one row whether its lane can send again, which was paused"
                 + "\(cause(place))."
+        case .up where life.hook != nil:
+            return "\(due), but is held: \(life.hook.map(hookTrouble) ?? "")."
         case .up where place.crashes > 0:
             return
                 "\(due). A worker died \(place.crashes == 1 ? "once" : "\(place.crashes) times") while it held "
@@ -113,6 +116,11 @@ struct WhatHappensNext {
         case .up:
             return "\(due); the next claim of a worker takes it."
         }
+    }
+
+    private func hookTrouble(_ hook: HookStatus) -> String {
+        "a hook of its kind fails since \(moment(hook.since)) (\(hook.reason)), and \(hook.worker) sends nothing of "
+            + "the kind until it answers; at its deadline, \(moment(head.expiresAt)), it ends as expired"
     }
 
     private func leased(_ place: NotificationLife.Place, _ lease: NotificationLife.Lease) -> String {

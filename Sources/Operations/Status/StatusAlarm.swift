@@ -7,11 +7,12 @@ struct StatusAlarm: Equatable, Sendable {
         case unserved
         case lanePaused = "lane_paused"
         case laneDown = "lane_down"
+        case hookFailing = "hook_failing"
         case lapsed, overdue, crashed
     }
 
     let name: Name
-    /// The route or lane concerned.
+    /// The route, lane or kind concerned.
     let about: String
     /// What is wrong, in one sentence.
     let what: String
@@ -27,7 +28,7 @@ struct StatusAlarm: Equatable, Sendable {
 extension StatusReport {
     /// All that is wrong, worst first. Empty: all is well.
     var alarms: [StatusAlarm] {
-        unserved + lanes.compactMap(laneAlarm) + lapsed + overdue + crashed
+        unserved + lanes.compactMap(laneAlarm) + hooks.map(hookAlarm) + lapsed + overdue + crashed
     }
 
     private var unserved: [StatusAlarm] {
@@ -71,6 +72,15 @@ extension StatusReport {
                 next: "see that the worker's host reaches the provider (`postbell check` tries it there)",
                 since: lane.since, until: lane.until)
         }
+    }
+
+    private func hookAlarm(_ hook: HookStatus) -> StatusAlarm {
+        StatusAlarm(
+            name: .hookFailing, about: hook.kind,
+            what: "\(hook.worker) has sent nothing of the kind \(hook.kind) since "
+                + "\(TimeText.withDistance(hook.since, now: now)), because a hook of it fails: \(hook.reason)",
+            next: "mend the function; it is asked again \(TimeText.withDistance(hook.until, now: now))",
+            since: hook.since, until: hook.until)
     }
 
     private var lapsed: [StatusAlarm] {

@@ -8,7 +8,8 @@ extension StatusReport {
             ("now", .instant(now)), ("well", .bool(alarms.isEmpty)), ("alarms", .array(alarms.map(\.json))),
             ("queue", .array(queue.map(\.json))), ("routes", .array(routes.map(\.json))),
             ("in_flight", .array(flight.map(\.json))), ("workers", .array(workers.map(\.json))),
-            ("lanes", .array(lanes.map(\.json))), ("last_minute", recent.json),
+            ("lanes", .array(lanes.map(\.json))), ("hooks", .array(hooks.map(\.json))),
+            ("last_minute", recent.json),
         ])
     }
 }

@@ -12,6 +12,7 @@ struct StatusReport: Equatable, Sendable {
     var flight: [FlightStatus] = []
     var workers: [WorkerStatus] = []
     var lanes: [LaneStatus] = []
+    var hooks: [HookStatus] = []
     var recent = RecentStatus(outcomes: [], median: nil, percentile99: nil)
 
     /// A live worker recovers lapsed leases once a second; after a step of the clock or an outage later.
@@ -48,6 +49,9 @@ struct StatusReport: Equatable, Sendable {
                 lane: try row.text(), worker: try row.text(), routes: try row.textOrNil() ?? "", state: try row.state(),
                 reason: try row.textOrNil(),
                 since: try row.instantOrNil(), until: try row.instantOrNil())
+        }
+        report.hooks = try await session.rows(StatusStatements.hooks) { row throws(PostgresError) in
+            try HookStatus(&row)
         }
         report.recent = try await recent(session)
         return report

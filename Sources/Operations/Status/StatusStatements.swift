@@ -72,6 +72,14 @@ enum StatusStatements {
         ORDER BY h.lane, h.worker
         """)
 
+    static let hooks = PostgresStatement(
+        "status_hooks",
+        """
+        SELECT h.kind, h.worker, h.reason, h.since, h.until
+        FROM postbell.hook_health h
+        ORDER BY h.kind, h.worker
+        """)
+
     static let outcomes = PostgresStatement(
         "status_outcomes",
         """
