@@ -32,9 +32,12 @@ class Cluster:
 
     def __init__(self, options, name, log):
         self.bin, self.account = Path(options.postgres), options.account
-        self.folder = Path(options.clusters) / name
-        self.data, self.socket = self.folder / "data", self.folder / "socket"
         self.log, self.process = log, None
+        self.move(Path(options.clusters) / name)
+
+    def move(self, folder):
+        """Where it is to be made."""
+        self.folder, self.data, self.socket = folder, folder / "data", folder / "socket"
 
     def as_account(self, *command):
         """The server refuses to run as root: root lends it an account, and a namespace's root its own user's number."""

@@ -31,8 +31,8 @@ ALONE = {"goaway": storm.run, "isolation": isolation.run}
 # A server of its own for each, with a load on it all the time: one after the other, for they measure recovery.
 DATABASE = {"restart": restart.restart, "failover-sync": restart.synchronous, "failover-async": restart.asynchronous,
             "terminate": sessions.terminate, "replies": sessions.replies, "half-open": sessions.half_open,
-            "pooler": pooler.run, "recovery": refusing.recovery, "disk": refusing.disk, "limits": refusing.limits,
-            "slow": refusing.slow, "locks": refusing.locks, "notify": waking.notify,
+            "pooler": pooler.run, "recovery": refusing.recovery, "disk": refusing.disk, "wal": refusing.wal,
+            "limits": refusing.limits, "slow": refusing.slow, "locks": refusing.locks, "notify": waking.notify,
             "flood": waking.flood}
 
 

@@ -136,6 +136,26 @@ def cross(stranger, leaves):
 
 
 SIZE = 64  # MB of the file system that the ledger has to itself
+WHOLE = 256  # MB of the one on which all of the server lies
+
+
+def mount(folder, megabytes):
+    """In the namespace of this run: it ends with its processes."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0711", "tmpfs", folder], check=True)
+
+
+def fill(folder):
+    with open(folder / "filler", "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return
+
+
+def make_room(folder):
+    (folder / "filler").unlink()
 
 
 class Small(Scene):
@@ -143,8 +163,7 @@ class Small(Scene):
 
     def prepare(self):
         self.mount = self.primary.folder / "small"
-        self.mount.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}m", "tmpfs", self.mount], check=True)
+        mount(self.mount, SIZE)
         place = self.mount / "space"
         place.mkdir(mode=0o700)
         if self.options.account:
@@ -155,17 +174,6 @@ class Small(Scene):
             for (index,) in self.watcher.execute(
                     "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = %s::regclass", [leaf]).fetchall():
                 self.watcher.execute(f"ALTER INDEX {index} SET TABLESPACE small")
-
-    def fill(self):
-        with open(self.mount / "filler", "wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(4096))
-            except OSError:
-                return
-
-    def make_room(self):
-        (self.mount / "filler").unlink()
 
     def __exit__(self, *details):
         super().__exit__(*details)
@@ -179,7 +187,7 @@ def disk(options):
         return ["disk: not shown: nothing can be mounted here"]
     with Small(options, "disk") as scene:
         time.sleep(3)
-        scene.fill()
+        fill(scene.mount)
         began = time.time()
         wait_until("a settle finds no room", lambda: scene.logged("53100"), 60)
         full = time.time()
@@ -187,7 +195,7 @@ def disk(options):
         ended = time.time()
         after, quiet = scene.requests_between(full, full + 5), scene.requests_between(full + 5, ended)
         waiting = one(scene.watcher, "SELECT count(*) FROM postbell.places")
-        scene.make_room()
+        make_room(scene.mount)
         wait = scene.check_recovery("first request", scene.first_request_after(ended, 30), BACK)
         if quiet:
             scene.faults.append(f"{quiet} requests although the ledger had been full for 5 s")
@@ -196,3 +204,54 @@ def disk(options):
                             f"the ledger was full {full - began:.1f} s after the disk, requests in the 5 s after that "
                             f"{after} and in the next 10 s {quiet}, rows waiting {waiting}, first request {wait} after "
                             f"there was room (at most {BACK} s), {rate}")
+
+
+class Cramped(Scene):
+    """All of the server lies on a small file system."""
+
+    def __init__(self, options):
+        super().__init__(options, "wal")
+        self.mount = self.primary.folder
+
+    def __enter__(self):
+        mount(self.mount, WHOLE)
+        self.primary.move(self.mount / "server")
+        return super().__enter__()
+
+    def __exit__(self, *details):
+        super().__exit__(*details)
+        subprocess.run(["umount", self.mount], check=False)
+
+
+def wal(options):
+    """No room for anything: PostgreSQL panics when it cannot write its log, and cannot come back before there is."""
+    if not options.own_network:
+        print("wal: NOT SHOWN, nothing can be mounted here", flush=True)
+        return ["wal: not shown: nothing can be mounted here"]
+    with Cramped(options) as scene:
+        time.sleep(3)
+        fill(scene.mount)
+        wait_until("the server panics", lambda: panicked(scene), 60)
+        gone = time.time()
+        time.sleep(10)
+        meanwhile = scene.requests_between(gone + QUIET, time.time())
+        make_room(scene.mount)
+        scene.primary.stop()
+        back = scene.primary.start()
+        scene.look()
+        wait = scene.check_recovery("first request", scene.first_request_after(back, 30), BACK)
+        time.sleep(3)
+        if meanwhile:
+            scene.faults.append(f"{meanwhile} requests without a server")
+        return scene.finish({"panic": scene.primary.log.read_text().count("PANIC")},
+                            f"requests meanwhile {meanwhile}, first request {wait} after the server was back (at most "
+                            f"{BACK} s)")
+
+
+def panicked(scene):
+    """Whether it has; otherwise it is made to begin another file of its log."""
+    try:
+        scene.primary.execute("SELECT pg_switch_wal()")
+    except psycopg.Error:
+        pass
+    return "PANIC" in scene.primary.log.read_text()
