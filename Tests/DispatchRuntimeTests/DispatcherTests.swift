@@ -93,17 +93,18 @@ import Testing
             await store.waitForClaim()
             await store.answerClaim()
         }
+        // Whatever else is claimed is answered at once.
+        for _ in 0..<20 { await store.answerClaim() }
         for _ in 0..<12 { await store.waitForRefusedSettle() }
-        // One more may have been asked for before the third lease was refused.
+        // One or two more may have been claimed before the third lease was refused.
         let claims = await store.claims
-        #expect(claims <= 4)
+        #expect(claims <= 6)
         for _ in 0..<6 { await store.waitForRefusedSettle() }
         #expect(await store.claims == claims)
         await store.allowSettles()
         await store.waitForSettle()
-        await store.answerClaim()
-        await store.answerClaim()
         await dispatcher.stop()
+        for _ in 0..<20 { await store.answerClaim() }
         await run.value
         loop.stop()
     }
