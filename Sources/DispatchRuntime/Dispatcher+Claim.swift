@@ -101,7 +101,7 @@ extension Dispatcher {
             batch = try await store.claim(request)
         } catch {
             // The claim may have been carried out: the upkeep adopts the lease by its name.
-            lostClaims.append(request.batch)
+            recovery.claimLost(request.batch)
             throw error
         }
         storeAnswered(at: batch?.claimedAt)

@@ -11,7 +11,7 @@ extension Dispatcher {
             let now = ContinuousClock.now
             var flushes = takeUnwritten(at: now)
             flushes += state.takeFlushes(now: now, force: state.isDraining).map {
-                UnwrittenFlush(slot: $0.slot, settlement: $0.settlement)
+                UnwrittenFlush(slot: $0.slot, settlement: $0.settlement, at: now)
             }
             for flush in flushes { await write(flush) }
             await applyEffects()

@@ -48,19 +48,19 @@ extension Dispatcher {
     }
 
     private func recoverLapsed() async throws(StoreError) {
-        if !lostClaims.isEmpty {
-            // Asked for again with each turn for a while: the old session may commit late.
-            let rows = try await store.adopt(lostClaims)
-            lostClaims = Array(lostClaims.suffix(5))
+        if !recovery.lostClaims.isEmpty {
+            let rows = try await store.adopt(recovery.lostClaims)
+            recovery.adopted()
             if rows > 0 { state.recovered() }
         }
         // Renewed first, or known to be lost; see `holdsLapsedLease`.
         guard !state.holdsLapsedLease(at: .now) else { return }
         guard try await clockIsSteady() else { return }
-        // Whoever holds a lease that lapsed while the database was away comes back as we do, and settles what it has.
-        guard let connected = await store.connectedSince(), connected + holdersReturn <= .now else { return }
+        guard let connected = await store.connectedSince(), recovery.holdersAreBack(connected: connected, at: .now)
+        else { return }
         let report = try await store.recover(
-            healthySince: max(steadySince, state.clock.time(at: connected)), limit: 10, maxCrashes: settings.maxCrashes)
+            healthySince: recovery.healthySince(connected: state.clock.time(at: connected)), limit: 10,
+            maxCrashes: settings.maxCrashes)
         guard report.leases > 0 else { return }
         #if CRASH_POINTS
             CrashPoint.recovered.reached()
@@ -70,21 +70,14 @@ extension Dispatcher {
         claimSignal.ring()
     }
 
-    /// How long after our own return to the database lapsed leases are left to those who hold them: a session is made
-    /// again within ten seconds of a database that is back, and no lease is worth waiting for longer than its length.
-    private var holdersReturn: Duration { min(settings.dispatch.lease, .seconds(10)) }
-
     /// Whether the database's clock has not been set within the length of a lease: by a clock that was, leases lapse
-    /// whose workers are well. What lapses because of it counts as nobody's crash.
+    /// whose workers are well.
     private func clockIsSteady() async throws(StoreError) -> Bool {
         let askedAt = ContinuousClock.now
         let time = try await store.waitingWork(on: []).now
         let now = ContinuousClock.now
-        if clockWatch.heard(time, askedAt: askedAt, answeredAt: now, lease: settings.dispatch.lease) {
-            steadySince = time + settings.dispatch.lease
-            observer.databaseClockStepped()
-        }
-        return clockWatch.mayRecover(at: now)
+        if recovery.heard(time, askedAt: askedAt, answeredAt: now) { observer.databaseClockStepped() }
+        return recovery.clockIsSteady(at: now)
     }
 
     /// The registry's routes and kinds as they are now, and this worker's own entry in it.

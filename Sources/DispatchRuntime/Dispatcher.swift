@@ -30,16 +30,14 @@ package actor Dispatcher {
     let upkeepSignal: LoopSignal
     /// Whether the settling task waits with nothing to write.
     var settleIsIdle = false
-    /// Claims whose answer was lost.
-    var lostClaims: [Identifier] = []
     /// Device effects whose device was locked by somebody: tried again by the upkeep.
     var laterEffects: [DeviceEffect] = []
     /// Flushes that the database has not taken yet.
     var unwritten: [UnwrittenFlush] = []
     /// Leases whose flush has failed since the last one that was written.
     var failingLeases: Set<Identifier> = []
-    /// Since when the database's clock was not set, on that clock.
-    var steadySince: Timestamp
+    /// When lapsed leases may be recovered, and which claims are to be adopted.
+    var recovery: RecoveryGate
     /// What has been warned about of notifications that are pending for long.
     var watch: PendingWatch
     /// When to look for such notifications again.
@@ -48,8 +46,6 @@ package actor Dispatcher {
     var unserved: Set<RouteNumber> = []
     /// Lanes whose held rows are to be made due: somebody has looked after their configuration.
     var lanesToRetry: Set<Int>
-    /// Watches the database's clock, by which leases lapse.
-    var clockWatch = ClockWatch()
     /// When the registry was last told how the lanes stand.
     var reportedAt: ContinuousClock.Instant?
     /// Whether a lane has changed since.
@@ -80,7 +76,7 @@ package actor Dispatcher {
         self.settings = settings
         configurations = lanes
         lanesToRetry = Set(lanes.indices)
-        steadySince = now
+        recovery = RecoveryGate(lease: settings.dispatch.lease, now: now)
         watch = PendingWatch(interval: settings.stuckAfter)
         state = DispatchState(
             settings: settings.dispatch, lanes: lanes.map(\.description),

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import DispatchRuntime
+@testable import OutboxCore
 
 /// When an idle worker looks again, and when it holds the awake keys.
 @Suite struct WakePlanTests {

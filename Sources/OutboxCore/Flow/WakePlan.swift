@@ -7,9 +7,9 @@
 /// Going to sleep it lets go of the keys and claims once more at once, again after 5 and 50 ms (for producers that saw
 /// it awake and had not committed yet), and then waits for a notification, the next due instant or the poll, which is
 /// the truth that bounds all else.
-struct WakePlan: Equatable, Sendable {
+package struct WakePlan: Equatable, Sendable {
     /// What the worker does now.
-    enum Step: Equatable {
+    package enum Step: Equatable, Sendable {
         /// Let go of the awake keys, then look again at once.
         case letGo
         /// Wait so long, or for a notification.
@@ -17,7 +17,7 @@ struct WakePlan: Equatable, Sendable {
     }
 
     /// Looks in a row that find work before the keys are held.
-    static let findsBeforeAwake = 4
+    package static let findsBeforeAwake = 4
     private static let looksAfterLettingGo: [Duration] = [.milliseconds(5), .milliseconds(55)]
 
     private let poll: Duration
@@ -25,20 +25,21 @@ struct WakePlan: Equatable, Sendable {
     private var finds = Self.findsBeforeAwake
     private var letGoAt: ContinuousClock.Instant?
 
-    init(poll: Duration) {
+    /// A worker that starts; `poll` is the longest time without a look.
+    package init(poll: Duration) {
         self.poll = poll
     }
 
     /// Whether the awake keys are to be held.
-    var isAwake: Bool { finds >= Self.findsBeforeAwake }
+    package var isAwake: Bool { finds >= Self.findsBeforeAwake }
 
     /// Work was found.
-    mutating func foundWork() {
+    package mutating func foundWork() {
         finds = min(finds + 1, Self.findsBeforeAwake)
     }
 
     /// Nothing was found. `untilDue` is how long until the earliest waiting row is due; `jitter` is drawn from 0..<1.
-    mutating func foundNothing(untilDue: Duration?, jitter: Double, now: ContinuousClock.Instant) -> Step {
+    package mutating func foundNothing(untilDue: Duration?, jitter: Double, now: ContinuousClock.Instant) -> Step {
         let wasAwake = isAwake
         finds = 0
         if wasAwake {

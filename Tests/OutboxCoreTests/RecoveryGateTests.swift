@@ -1,0 +1,47 @@
+import Testing
+
+@testable import OutboxCore
+
+/// When a lease that looks lapsed may be taken for it, and whose crash it was.
+@Suite struct RecoveryGateTests {
+    private let start = ContinuousClock.now
+    private let time = Timestamp(microseconds: 1_700_000_000_000_000)
+    private let name = Identifier(high: 1, low: 1)
+
+    private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+    @Test func holdersHaveTheLengthOfALeaseToComeBackButTenSecondsAtMost() {
+        let short = RecoveryGate(lease: .seconds(4), now: time)
+        #expect(!short.holdersAreBack(connected: start, at: at(3)))
+        #expect(short.holdersAreBack(connected: start, at: at(4)))
+        let long = RecoveryGate(lease: .seconds(120), now: time)
+        #expect(!long.holdersAreBack(connected: start, at: at(9)))
+        #expect(long.holdersAreBack(connected: start, at: at(10)))
+    }
+
+    @Test func aClockThatWasSetStopsRecoveriesForOneLeaseAndNoLapseOfThatTimeIsACrash() {
+        var gate = RecoveryGate(lease: .seconds(30), now: time)
+        let first = gate.heard(time, askedAt: start, answeredAt: start)
+        #expect(!first && gate.clockIsSteady(at: start))
+        let second = gate.heard(time + .seconds(10), askedAt: at(10), answeredAt: at(10))
+        #expect(!second && gate.healthySince(connected: time) == time)
+        let isSet = gate.heard(time + .seconds(3611), askedAt: at(11), answeredAt: at(11))
+        #expect(isSet)
+        #expect(!gate.clockIsSteady(at: at(40)))
+        #expect(gate.clockIsSteady(at: at(41)))
+        #expect(gate.healthySince(connected: time) == time + .seconds(3641))
+        #expect(gate.healthySince(connected: time + .seconds(4000)) == time + .seconds(4000))
+    }
+
+    @Test func aLostClaimIsAskedForAgainUntilFiveNewerOnesWereLost() {
+        var gate = RecoveryGate(lease: .seconds(30), now: time)
+        gate.claimLost(name)
+        gate.adopted()
+        #expect(gate.lostClaims == [name])
+        let newer = (2...6).map { Identifier(high: 1, low: $0) }
+        for claim in newer { gate.claimLost(claim) }
+        #expect(gate.lostClaims == [name] + newer)
+        gate.adopted()
+        #expect(gate.lostClaims == newer)
+    }
+}
