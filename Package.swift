@@ -92,7 +92,13 @@ let package = Package(
             exclude: ["Peers"],  // providers in other languages
             swiftSettings: settings
         ),
+        .target(
+            name: "Simulation", dependencies: ["OutboxCore"], path: "Tests/Simulation", swiftSettings: settings),
+        .executableTarget(
+            name: "postbell-simulation", dependencies: ["Simulation"], path: "Tests/SimulationProgram",
+            swiftSettings: settings),
         tests("OutboxCore", ["OutboxCore"]),
+        tests("Simulation", ["Simulation", "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Support"]),
         tests("EventLoop", ["EventLoop"]),
         tests("Postgres", ["Postgres", "EventLoop", "Support"]),
         tests(

@@ -1,0 +1,343 @@
+import OutboxCore
+
+/// Holds a run to its rules, after each event that can break one; the first that breaks ends the run.
+///
+/// | rule | what it says |
+/// | --- | --- |
+/// | `two_places` | a dispatch is in the queue or in one lease, never in two places |
+/// | `lost` | a dispatch leaves its places only with an end: a settlement, or a final ledger row |
+/// | `left_out` | and only when all devices that it was for have a final row, unless a settlement says otherwise |
+/// | `history_forgotten` | what has ledger rows is in the queue as `prior` |
+/// | `crash_class` | rows with one crash are claimed in 32 at most, with two or more alone |
+/// | `no_claim` | no request without a committed claim of that batch, notification and device |
+/// | `sent_twice` | one request at most for a target of a lease |
+/// | `sent_again` | none for a target that had a final row when its claim was made |
+/// | `too_early` | none for a target whose own wait was not over then |
+/// | `over` | none for a notification that was over when its claim was made |
+/// | `fell_out` | none for a target that a re-check let fall out |
+/// | `stale_check` | none when the last check is too old |
+/// | `lease_gone` | none after the lease went to somebody else, unless the database's clock was set |
+/// | `too_late` | none after the deadline, by the database's clock |
+/// | `other_key` | all requests of a notification carry the same collapse key |
+/// | `needless` | no lease is recovered whose holder is well and was all the time |
+/// | `blamed` | a lapse is no crash when the database was away since the claim, or its clock was set forward |
+/// | `token_wiped` | a token leaves the registry only when the provider called it dead in its present registration |
+/// | `untrue` | the ledger says of each request what the provider's own log says, or `unknown` |
+/// | `unrecorded` | each request is on the ledger |
+/// | `twice` | accepted twice only when the answer to the first was lost, or came too late |
+/// | `two_ends` | one on-time final row at most for a target of a lease |
+/// | `stuck` | without faults, everything comes to its end |
+final class InvariantMonitor {
+    private let plan: SimulationPlan
+    private(set) var violation: Violation?
+    /// Notifications at which workers die, and those that the registry loses.
+    var poison: [Identifier] = []
+    var orphans: [Identifier] = []
+    /// When the database's clock was set, and by how much, both in microseconds.
+    var clockSteps: [(at: Int64, by: Int64)] = []
+    /// When the database last went away.
+    var databaseWasAwayAt: Int64 = -1
+    /// Flushes that came too late.
+    var fenced = 0
+    /// Deaths at each step of a worker, by its number.
+    var steps = [Int](repeating: 0, count: WorkerStep.allCases.count)
+    private(set) var duplicates = 0
+
+    private var places: [Int] = []
+    private var lastClaim: [Int: Int64] = [:]
+    private var claimedAt: [Identifier: Int64] = [:]
+    private var early: Set<Target> = []
+    private var over: Set<Target> = []
+    private var leases: [LeaseRow] = []
+    private var ledgerAtClaim: [Identifier: Int] = [:]
+    private var changedAt: [Int64: Int64] = [:]
+    private var fallen: Set<Target> = []
+    private var requested: Set<Target> = []
+    private var tokens: [String?] = []
+
+    /// One target of one lease.
+    struct Target: Hashable {
+        let batch: Identifier
+        let notification: Identifier
+        let device: Int64
+    }
+
+    init(_ plan: SimulationPlan) {
+        self.plan = plan
+    }
+
+    func found(_ rule: String, _ detail: @autoclosure () -> String) {
+        if violation == nil { violation = Violation(rule: rule, detail: detail()) }
+    }
+
+    /// A number for a notification: the order in which it was enqueued.
+    func number(_ notification: Identifier, _ store: SimulatedStore) -> Int {
+        store.place(of: notification) ?? -1
+    }
+
+    func name(_ notification: Identifier, _ store: SimulatedStore) -> String {
+        store.notification(notification)?.key ?? "\(notification)"
+    }
+
+    /// A device was registered, revoked, muted or heard again.
+    func changed(_ device: Int64, at clock: Int64) {
+        changedAt[device] = clock
+    }
+
+    // MARK: Places
+
+    /// The store was changed by a statement.
+    func didChange(_ simulation: Simulation, by statement: Statement, of worker: SimulatedWorker? = nil) {
+        let store = simulation.store
+        switch statement {
+        case .effects: checkTokens(simulation)
+        case .claim: noteClaim(simulation)
+        case .recover: checkRecovery(simulation, by: worker)
+        case .settle, .adopt, .resolve, .enqueue, .retryHeld: break
+        default: return
+        }
+        defer {
+            tokens = store.devices.map(\.token)
+            leases = store.leases
+        }
+        var present = [Int](repeating: 0, count: store.notifications.count * 4)
+        func count(_ notification: Identifier, _ route: RouteNumber) {
+            guard let place = store.place(of: notification) else { return }
+            present[place * 4 + Int(route)] += 1
+            if present[place * 4 + Int(route)] > 1 {
+                found("two_places", "\(name(notification, store)) on route \(route) after \(statement.name)")
+            }
+        }
+        for row in store.queue {
+            count(row.notification, row.route)
+            if !row.prior, store.ledger(of: row.notification).contains(where: { $0.route == row.route }) {
+                found("history_forgotten", "\(name(row.notification, store)) after \(statement.name)")
+            }
+        }
+        for lease in store.leases {
+            for (index, row) in lease.rows.enumerated() where lease.isOpen[index] {
+                count(row.notification, row.route)
+            }
+        }
+        for key in places.indices where places[key] > 0 && present[key] == 0 {
+            checkEnd(of: store.notifications[key / 4], route: RouteNumber(key % 4), statement, simulation, present)
+        }
+        places = present
+    }
+
+    private func noteClaim(_ simulation: Simulation) {
+        guard let lease = simulation.store.leases.last, claimedAt[lease.batch] == nil else { return }
+        claimedAt[lease.batch] = simulation.clock
+        ledgerAtClaim[lease.batch] = simulation.store.ledger.count
+        let crashes = lease.rows.map(\.crashes).max() ?? 0
+        if crashes >= 2 && lease.rows.count > 1 || crashes == 1 && lease.rows.count > 32 {
+            found("crash_class", "\(lease.rows.count) rows with \(crashes) crashes in one lease")
+        }
+        for target in lease.targets {
+            let identifier = lease.rows[target.row].notification
+            let key = Target(batch: lease.batch, notification: identifier, device: target.device)
+            let store = simulation.store
+            if store.ledger(of: identifier).contains(where: {
+                $0.device == target.device && $0.retryAt.map { $0 > store.now } ?? false
+            }) {
+                early.insert(key)
+            }
+            if let row = store.notification(identifier),
+                store.isClosed(identifier) || store.isSuperseded(row) || row.expiresAt <= store.now
+            {
+                over.insert(key)
+            }
+        }
+        for row in lease.rows {
+            lastClaim[number(row.notification, simulation.store) * 4 + Int(row.route)] = simulation.clock
+        }
+    }
+
+    private func checkRecovery(_ simulation: Simulation, by recoverer: SimulatedWorker?) {
+        for lease in leases where !simulation.store.leases.contains(where: { $0.batch == lease.batch }) {
+            let claimed = claimedAt[lease.batch] ?? 0
+            let wasSet = clockSteps.contains { $0.at >= claimed }
+            if let holder = simulation.workers.first(where: { $0.isAlive && $0.owner == lease.owner }),
+                holder.troubledAt < claimed, !wasSet
+            {
+                found("needless", "a lease of worker \(holder.index + 1)")
+            }
+            // By a clock that was set back no lease lapses early, and whoever began since cannot know of it; nor can
+            // who has stood still between looking at the clock and recovering.
+            let steps = clockSteps.filter { $0.at >= claimed }
+            let stood = recoverer?.troubledAt ?? 0
+            guard !steps.contains(where: { $0.at < stood }),
+                !steps.contains(where: { $0.by < 0 || $0.at > simulation.clock - 3_000_000 }),
+                !steps.isEmpty || databaseWasAwayAt > claimed
+            else { continue }
+            for row in simulation.store.queue {
+                let before = lease.rows.first { $0.notification == row.notification && row.route == lease.route }
+                if let before, row.crashes > before.crashes {
+                    found("blamed", name(row.notification, simulation.store))
+                }
+            }
+        }
+    }
+
+    private func checkEnd(
+        of row: NotificationRow, route: RouteNumber, _ statement: Statement, _ simulation: Simulation, _ present: [Int]
+    ) {
+        let store = simulation.store
+        guard row.isVisible else { return }
+        let ends = store.settlements.filter { $0.notification == row.identifier }
+        if ends.contains(where: { $0.route == nil || $0.route == route }) { return }
+        let place = number(row.identifier, store)
+        if route == 0 {
+            guard (1...3).contains(where: { present[place * 4 + $0] > 0 }) else {
+                return found("lost", "\(row.key) on its way out of the wait for a device, by \(statement.name)")
+            }
+            return
+        }
+        let history = store.ledger(of: row.identifier)
+        guard history.contains(where: { $0.route == route && $0.isFinal }) else {
+            return found("lost", "\(row.key) on route \(route), by \(statement.name)")
+        }
+        // Not held to it: a device that has moved here from another route while it waited there for its retry. The
+        // claim leaves it out for its wait, and does not know until when.
+        let claimed = lastClaim[place * 4 + Int(route)] ?? 0
+        for device in store.liveDevices(of: row, route: route)
+        where !device.mutes && changedAt[device.number, default: 0] < claimed
+            && !history.contains(where: { $0.device == device.number && ($0.isFinal || $0.route != route) })
+        {
+            found("left_out", "\(row.key) has ended without device \(device.number), by \(statement.name)")
+        }
+    }
+
+    private func checkTokens(_ simulation: Simulation) {
+        for (index, device) in simulation.store.devices.enumerated() where index < tokens.count {
+            guard let before = tokens[index], device.token == nil else { continue }
+            if device.disabledReason == "repeated_failures" { continue }
+            let isDead = simulation.provider.log.contains { entry in
+                entry.request.token == before && entry.verdict == .refused(.unregistered)
+                    && device.registeredAt.map { (entry.deadSince ?? entry.request.madeAt) >= $0 } ?? false
+            }
+            if !isDead { found("token_wiped", "device \(device.number)") }
+            changedAt[device.number] = simulation.clock
+        }
+    }
+
+    // MARK: Requests
+
+    /// A worker hands a request to its transport; its lease was last checked so that it `holds` so long.
+    func made(
+        _ request: Request, by worker: SimulatedWorker, holds: ContinuousClock.Instant?, _ simulation: Simulation
+    ) {
+        let store = simulation.store
+        let target = Target(batch: request.batch, notification: request.notification, device: request.device)
+        func broke(_ rule: String) { found(rule, simulation.describe(request)) }
+        guard let claim = store.claims[request.batch],
+            claim.contains(where: { $0.notification == request.notification && $0.device == request.device })
+        else { return broke("no_claim") }
+        if !requested.insert(target).inserted { broke("sent_twice") }
+        if fallen.contains(target) { broke("fell_out") }
+        if early.contains(target) { broke("too_early") }
+        if over.contains(target) { broke("over") }
+        if let holds, worker.now > holds { broke("stale_check") }
+        let known = ledgerAtClaim[request.batch] ?? 0
+        if store.ledger.prefix(known).contains(where: {
+            $0.notification == request.notification && $0.device == request.device && $0.isFinal
+        }) {
+            broke("sent_again")
+        }
+        let since = claimedAt[request.batch] ?? 0
+        if !store.leases.contains(where: { $0.batch == request.batch }), !clockSteps.contains(where: { $0.at >= since })
+        {
+            broke("lease_gone")
+        }
+        let steps = clockSteps.filter { $0.at >= worker.heardAt - 10_000_000 }.reduce(0) { $0 + abs($1.by) }
+        if simulation.databaseTime > request.expiresAt + Self.lateness + .microseconds(steps) { broke("too_late") }
+        if request.collapseKey != name(request.notification, store), store.notification(request.notification) != nil {
+            broke("other_key")
+        }
+    }
+
+    /// How much later than its deadline a request may be made: what the worker's idea of the database's clock lags.
+    private static let lateness = Duration.milliseconds(100)
+
+    /// A request arrived.
+    func received(_ request: Request, _ simulation: Simulation) {
+        if simulation.store.claims[request.batch] == nil { found("no_claim", simulation.describe(request)) }
+    }
+
+    /// A re-check was carried out and its answer heard.
+    func checked(_ batch: Identifier, _ asked: [RecheckTarget], _ reasons: [SettlementReason?]) {
+        for (target, reason) in zip(asked, reasons) where reason != nil {
+            fallen.insert(Target(batch: batch, notification: target.notification, device: target.device))
+        }
+    }
+
+    // MARK: The end
+
+    /// Everything has come to its end: the three witnesses (producers, ledger, provider) say the same.
+    func checkEnd(_ simulation: Simulation) {
+        let store = simulation.store
+        var rows: [Target: [DeliveryRow]] = [:]
+        for row in store.ledger {
+            rows[Target(batch: row.batch, notification: row.notification, device: row.device), default: []].append(row)
+        }
+        for row in store.notifications where row.isVisible {
+            guard store.ledger(of: row.identifier).isEmpty else { continue }
+            if !store.settlements.contains(where: { $0.notification == row.identifier }) { found("lost", row.key) }
+        }
+        var verdicts: [Target: ScriptedProvider.Verdict] = [:]
+        for entry in simulation.provider.log {
+            let request = entry.request
+            let target = Target(batch: request.batch, notification: request.notification, device: request.device)
+            if verdicts.updateValue(entry.verdict, forKey: target) != nil {
+                found("sent_twice", simulation.describe(request))
+            }
+            guard let written = rows[target] else {
+                found("unrecorded", simulation.describe(request))
+                continue
+            }
+            for row in written where !isTrue(row, entry.verdict) {
+                found("untrue", "\(simulation.describe(request)) is \(row.outcome.name) on the ledger")
+            }
+        }
+        for row in store.ledger {
+            let target = Target(batch: row.batch, notification: row.notification, device: row.device)
+            if row.outcome != .unknown, row.outcome != .skipped, verdicts[target] == nil {
+                found("untrue", "\(name(row.notification, store)) is \(row.outcome.name), and was never received")
+            }
+            if (rows[target] ?? []).filter({ $0.isFinal && !$0.isLate }).count > 1 {
+                found("two_ends", "\(name(row.notification, store)), device \(row.device)")
+            }
+        }
+        checkDuplicates(simulation, rows)
+    }
+
+    private func isTrue(_ row: DeliveryRow, _ verdict: ScriptedProvider.Verdict) -> Bool {
+        switch (row.outcome, verdict) {
+        case (.unknown, _): true
+        case (.delivered, .accepted): true
+        // Without proof a token that is called dead is held for a wrong configuration.
+        case (.misconfigured, .refused(.unregistered)): true
+        case (let outcome, .refused(let kind)): outcome == kind
+        default: false
+        }
+    }
+
+    private func checkDuplicates(_ simulation: Simulation, _ rows: [Target: [DeliveryRow]]) {
+        var accepted: [Target: [Request]] = [:]
+        let none = Identifier(high: 0, low: 0)
+        for entry in simulation.provider.log where entry.verdict == .accepted {
+            let request = entry.request
+            let key = Target(batch: none, notification: request.notification, device: request.device)
+            // On two routes: a device that moves while a push to it is in flight is sent to where it is now, too.
+            for other in accepted[key] ?? [] where other.route == request.route {
+                // The one that was made first has its reason, whichever arrived first.
+                let first = other.serial < request.serial ? other : request
+                let target = Target(batch: first.batch, notification: first.notification, device: first.device)
+                let isExplained = rows[target]?.contains { $0.outcome == .unknown || $0.isLate } ?? false
+                if !isExplained { found("twice", simulation.describe(request)) }
+            }
+            if accepted[key] != nil { duplicates += 1 }
+            accepted[key, default: []].append(request)
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import OutboxCore
+
+@testable import Simulation
+
+/// The simulated store as a conformance run sees it.
+final class SimulatedSubject: StoreSubject {
+    private(set) var store: SimulatedStore
+    private(set) var batches: [Int: ClaimedBatch] = [:]
+    private var keys: [Identifier: String] = [:]
+    private var flushes: [Int: Settlement] = [:]
+    private var maker = FlushMaker()
+    private var sweepers: Set<Int> = []
+    private var claims = 0
+
+    init(defect: StoreDefect? = nil) {
+        store = SimulatedStore(now: Timestamp(microseconds: 1_700_000_000_000_000), seed: 5, defect: defect)
+        store.waitForDevice = .seconds(180)
+    }
+
+    static func owner(_ worker: Int) -> Identifier { Identifier(high: 0xA, low: UInt64(worker)) }
+    static func batch(_ number: Int) -> Identifier { Identifier(high: 0xB, low: UInt64(number)) }
+    static func token(_ number: Int) -> String { "feedbeef\(10_000_000 + number)" }
+
+    private func minute(_ instant: Timestamp) -> Int { Self.minutes(from: store.now, to: instant) }
+
+    /// Whole minutes, to the nearest: what differs between stores is less than half of one.
+    static func minutes(from now: Timestamp, to instant: Timestamp) -> Int {
+        Int(((Double((instant - now).wholeMicroseconds)) / 60_000_000).rounded())
+    }
+
+    func perform(_ command: StoreCommand) -> [String] {
+        store.now = store.now + .milliseconds(1)
+        return produce(command) ?? work(command)
+    }
+
+    /// What producers, back ends and time do; nil for a worker's step.
+    private func produce(_ command: StoreCommand) -> [String]? {
+        switch command {
+        case .register(let client, let principal, let tenant, let route, let token):
+            store.register(
+                client: client, principal: principal, tenant: Int32(tenant), route: route, token: Self.token(token))
+        case .revoke(let device): store.revoke(device)
+        case .mute(let device, let mutes): store.mute(device, mutes)
+        case .hold(let device): store.lockedDevices = [device]
+        case .letGo: store.lockedDevices = []
+        case .enqueue(let draft):
+            guard let made = store.enqueue(draft) else { return ["none"] }
+            keys[made] = draft.key
+            return [draft.key]
+        case .supersede(let tenant, let subject): store.supersede(tenant: Int32(tenant), subject: subject)
+        case .cancel(let key):
+            if let row = store.notifications.first(where: { $0.key == key }) { store.cancel(row.identifier) }
+        case .advance(let minutes): store.now = store.now + .seconds(minutes * 60)
+        default: return nil
+        }
+        return []
+    }
+
+    private func work(_ command: StoreCommand) -> [String] {
+        switch command {
+        case .claim(let worker, let route, let crashClass, let rows, let targets, let minutes):
+            claims += 1
+            let request = Self.request(claims, route, crashClass, rows, targets, minutes)
+            let batch = store.claim(request, owner: Self.owner(worker))
+            if let batch { batches[claims] = batch }
+            return BatchText.lines(batch, keys: keys, minute: minute)
+        case .settle(let worker, let number, let fates):
+            guard let batch = batches[number] else { return ["no batch"] }
+            let flush = maker.flush(batch, fates, keys: keys)
+            flushes[worker] = flush
+            return BatchText.line(store.settle(flush, owner: Self.owner(worker)))
+        case .repeatSettle(let worker):
+            guard let flush = flushes[worker] else { return ["no flush"] }
+            return BatchText.line(store.settle(flush, owner: Self.owner(worker)))
+        case .renew(let worker, let numbers, let minutes):
+            let renewed = store.renew(
+                numbers.map(Self.batch), owner: Self.owner(worker), lease: .seconds(minutes * 60))
+            return renewed.map { "\($0.low)" }.sorted()
+        case .adopt(let worker, let numbers):
+            return ["\(store.adopt(numbers.map(Self.batch), owner: Self.owner(worker)))"]
+        case .recover(_, let isHealthy, let maxCrashes):
+            let since = Timestamp(microseconds: isHealthy ? 0 : 4_000_000_000_000_000)
+            return BatchText.line(store.recover(healthySince: since, limit: 100, maxCrashes: maxCrashes))
+        case .recheck(let worker, let number):
+            guard let batch = batches[number] else { return ["no batch"] }
+            let reasons = store.recheck(
+                Self.targets(of: batch), batch: batch.identifier, owner: Self.owner(worker), route: batch.route)
+            return reasons.map { Self.lines($0, of: batch, keys: keys) } ?? ["refused"]
+        case .effects(_, let number, let change, let age, let maxFailures):
+            guard let batch = batches[number] else { return ["no batch"] }
+            let effects = Self.effects(of: batch, change, asOf: store.now + .seconds(-age * 60))
+            return store.apply(effects, maxFailures: maxFailures).map { "\($0)" }
+        case .resolve(let worker):
+            let resolved = store.resolveUnrouted(limit: 100).resolved
+            return ["\(resolved + (sweepers.insert(worker).inserted ? store.sweep() : 0))"]
+        case .retryHeld(_, let route): return ["\(store.retryHeld(on: [route]))"]
+        case .waiting: return BatchText.lines(store.waitingWork(on: [1, 2]), minute: minute)
+        default: return []
+        }
+    }
+
+    // MARK: What both stores are asked
+
+    static func request(
+        _ number: Int, _ route: RouteNumber, _ crashClass: CrashClass, _ rows: Int, _ targets: Int, _ minutes: Int
+    ) -> ClaimRequest {
+        let shares = [(0, 1), (1, 1), (0, 2), (1, 2)].map { Share(urgency: Int16($0.0), tenant: Int32($0.1)) }
+        let taken = crashClass == .suspect ? [shares[number % 4]] : shares
+        return ClaimRequest(
+            batch: batch(number), route: route, crashClass: crashClass,
+            credits: taken.map { ShareCredit(share: $0, rows: crashClass == .suspect ? 1 : rows, mark: .start) },
+            lease: .seconds(minutes * 60), targetsPerRow: targets)
+    }
+
+    static func targets(of batch: ClaimedBatch) -> [RecheckTarget] {
+        batch.dispatches.flatMap { row in
+            batch.targets[row.targets].map {
+                RecheckTarget(notification: row.notification, device: $0.device, tokenSequence: $0.tokenSequence)
+            }
+        }
+    }
+
+    static func lines(
+        _ reasons: [SettlementReason?], of batch: ClaimedBatch, keys: [Identifier: String]
+    ) -> [String] {
+        zip(targets(of: batch), reasons).map {
+            "\(keys[$0.notification] ?? "?") \($0.device) \($1?.rawValue ?? "stands")"
+        }.sorted()
+    }
+
+    static func effects(of batch: ClaimedBatch, _ change: DeviceEffect.Change, asOf: Timestamp) -> [DeviceEffect] {
+        let ordered = batch.dispatches.sorted { $0.notification < $1.notification }
+        return ordered.flatMap { row in
+            batch.targets[row.targets].map {
+                DeviceEffect(
+                    device: $0.device, tokenSequence: $0.tokenSequence, change: change, asOf: asOf,
+                    notification: row.notification)
+            }
+        }
+    }
+
+    // MARK: Contents
+
+    func contents() -> [String] {
+        func key(_ notification: Identifier) -> String { store.notification(notification)?.key ?? "?" }
+        var lines: [String] = []
+        for row in store.queue {
+            lines.append(
+                "queue \(key(row.notification))/\(row.route) due \(minute(row.dueAt)) attempt \(row.attempt)"
+                    + " crashes \(row.crashes) prior \(row.prior) after \(row.afterDevice) share"
+                    + " \(row.urgency).\(row.tenant)")
+        }
+        for lease in store.leases {
+            for (index, row) in lease.rows.enumerated() where lease.isOpen[index] {
+                let devices = lease.targets.filter { $0.row == index }.map { "\($0.device)" }.joined(separator: ",")
+                lines.append(
+                    "lease \(lease.batch.low) of \(lease.owner.low) \(key(row.notification))/\(lease.route)"
+                        + " until \(minute(lease.until)) attempt \(row.attempt) crashes \(row.crashes)"
+                        + " after \(row.afterDevice) to \(devices)")
+            }
+        }
+        for row in store.ledger {
+            let retry = row.retryAt.map { "\(minute($0))" } ?? "-"
+            lines.append(
+                "ledger \(key(row.notification)) device \(row.device) batch \(row.batch.low) \(row.outcome.name)"
+                    + " final \(row.isFinal) late \(row.isLate) retry \(retry) attempt \(row.attempt)"
+                    + " status \(row.status) \(row.reason) token \(row.tokenSequence.map { "\($0)" } ?? "-")")
+        }
+        for row in store.settlements {
+            let route = row.route.map { "\($0)" } ?? "-"
+            lines.append("end \(key(row.notification)) route \(route) \(row.status) \(row.reason)")
+        }
+        for device in store.devices {
+            let due = device.successDueAt == .distantPast ? "at once" : "\(minute(device.successDueAt))"
+            lines.append(
+                "device \(device.number) route \(device.route) \(device.status) \(device.disabledReason ?? "-")"
+                    + " failures \(device.failures) token \(device.tokenSequence) \(device.token ?? "-") due \(due)")
+        }
+        lines += store.events.map { "event \($0)" }
+        return lines.sorted()
+    }
+}

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import Simulation
+
+/// Workers, faults and people by virtual time: whatever a seed draws, all rules hold.
+@Suite(.timeLimit(.minutes(5)))
+struct SimulationTests {
+    private static let seeds: ClosedRange<UInt64> = 1...200
+
+    @Test func everySeedHoldsAllRulesAndAllFaultsStrike() {
+        var tally = SimulationTally()
+        for seed in Self.seeds { tally.add(SimulationReport.run(seed: seed)) }
+        for failure in tally.failures.prefix(3) {
+            let shrinker = Shrinker(seed: failure.seed)
+            let lines = shrinker?.report.lines.suffix(40).joined(separator: "\n") ?? ""
+            Issue.record("\(lines)\n\(shrinker?.summary ?? "")")
+        }
+        #expect(tally.failures.isEmpty)
+        // Seldom by nature: the renewal of a lease, and what goes wrong beside it.
+        #expect(FaultKind.allCases.filter { tally.faults[$0.rawValue] < 5 }.map(\.name) == [])
+        #expect(WorkerStep.allCases.filter { tally.steps[$0.rawValue] == 0 && !Self.rare.contains($0) } == [])
+    }
+
+    private static let rare: [WorkerStep] = [
+        .renewSent, .renewAnswered, .recheckSent, .recheckAnswered, .adoptSent, .adoptAnswered, .draining, .effectsSent,
+        .effectsAnswered, .recoverAnswered, .recoverSent,
+    ]
+
+    @Test func aSeedAlwaysGivesTheSameRun() {
+        for seed in Self.seeds.prefix(12) {
+            let first = SimulationReport.run(seed: seed)
+            let second = SimulationReport.run(seed: seed, SimulationOptions(keepsTrace: true))
+            #expect(first.hash == second.hash && first.events == second.events, "seed \(seed)")
+            #expect(second.lines.count == second.events)
+        }
+        #expect(Set(Self.seeds.prefix(12).map { SimulationReport.run(seed: $0).hash }).count == 12)
+    }
+
+    @Test func withoutFaultsNothingIsSentTwice() {
+        var requests = 0
+        for seed in Self.seeds {
+            let plan = SimulationPlan(seed: seed)
+            guard plan.rates.allSatisfy({ $0 == 0 }) else { continue }
+            let report = SimulationReport.run(seed: seed)
+            #expect(report.duplicates == 0 && report.struck.isEmpty, "seed \(seed)")
+            requests += report.requests
+        }
+        #expect(requests > 100)
+    }
+
+    @Test func aFailingRunIsMadeSmaller() throws {
+        let options = SimulationOptions(storeDefect: .recoveryIsSilent)
+        let seed = try #require(
+            Self.seeds.first { SimulationReport.run(seed: $0, options).violation?.rule == "unrecorded" })
+        let whole = SimulationPlan(seed: seed).producers.count + SimulationReport.run(seed: seed, options).struck.count
+        let shrinker = try #require(Shrinker(seed: seed, options, limit: 150))
+        #expect(shrinker.report.violation?.rule == "unrecorded")
+        #expect((shrinker.size.events + shrinker.size.faults) * 2 < whole)
+        #expect(!shrinker.report.lines.isEmpty && shrinker.tries <= 150)
+    }
+
+    @Test func aSleepingWorkerSeesWhatItMissedWithinOnePoll() {
+        for share in [0, 0.5, 1] {
+            var race = WakeRace(seed: 7)
+            race.run(20_000, losing: share)
+            #expect(race.longest <= race.bound)
+            #expect(race.unnotified > 100 && race.polled > 20)
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import OutboxCore
+
+@testable import Simulation
+
+/// Cases that have a name: each was once a way to lose or double work.
+enum StoreCases {
+    private typealias Fate = StoreCommand.Fate
+
+    static var all: [(name: String, commands: [StoreCommand])] {
+        [
+            ("a settle repeated after another worker claimed", repeatedSettle),
+            ("a lost claim is adopted", lostClaim),
+            ("recovery after a settle, and a settle after recovery", recoveryBesideSettle),
+            ("effects on a device that was registered again", effectsOnNewToken),
+            ("targets of different fate", differentFates),
+            ("pages of targets", pages),
+            ("a poison row is set aside alone", poison),
+            ("unknown rows name whom the worker was told to send to", unknownTargets),
+            ("a device joins what waits", joining),
+            ("what is over is not sent", over),
+            ("what a wrong key stopped is made due", held),
+        ]
+    }
+
+    private static func person(_ devices: Int) -> [StoreCommand] {
+        (0..<devices).map {
+            .register(client: "d\($0)", principal: "anna", tenant: 1, route: 1, token: $0)
+        }
+    }
+
+    private static func note(_ key: String, life: Int = 60, subject: String? = nil) -> StoreCommand {
+        var draft = SimulatedStore.Draft(key: key, principal: "anna")
+        draft.life = .seconds(life * 60)
+        draft.subject = subject
+        return .enqueue(draft)
+    }
+
+    private static func claim(
+        _ worker: Int, rows: Int = 10, targets: Int = 10, minutes: Int = 5, _ crashClass: CrashClass = .clean,
+        route: RouteNumber = 1
+    ) -> StoreCommand {
+        .claim(worker: worker, route: route, crashClass, rows: rows, targets: targets, minutes: minutes)
+    }
+
+    /// M1: the reply to a flush was lost, and what it sent back is claimed by somebody else when it is repeated.
+    private static var repeatedSettle: [StoreCommand] {
+        person(1) + [note("a"), note("b"), claim(0)] + [
+            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .retry, isFinal: false, wait: 0, back: 0)]),
+            claim(1),
+            .repeatSettle(worker: 0),
+            .settle(worker: 1, batch: 2, [Fate(key: "a", outcome: .delivered)]),
+            .repeatSettle(worker: 0),
+            .repeatSettle(worker: 1),
+            .settle(worker: 0, batch: 1, [Fate(key: "b", outcome: .delivered)]),
+        ]
+    }
+
+    /// M9: the answer to a claim was lost, but the worker knows the name it gave the lease.
+    private static var lostClaim: [StoreCommand] {
+        person(1) + [note("a"), note("b"), claim(0)] + [
+            .adopt(worker: 1, batches: [1]),
+            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .delivered)]),
+            .adopt(worker: 0, batches: [1, 9]),
+            .adopt(worker: 0, batches: [1]),
+            claim(1),
+        ]
+    }
+
+    /// M8: each order of a settle and a recovery.
+    private static var recoveryBesideSettle: [StoreCommand] {
+        person(2) + [note("a"), note("b"), claim(0, minutes: 1), .advance(minutes: 2)] + [
+            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .delivered, leaves: false)]),
+            .recover(worker: 1, isHealthy: true, maxCrashes: 5),
+            .settle(
+                worker: 0, batch: 1,
+                [Fate(key: "a", outcome: .delivered), Fate(key: "b", outcome: .retry, isFinal: false, back: 0)]),
+            claim(1, .once),
+            .recover(worker: 0, isHealthy: false, maxCrashes: 5),
+            .renew(worker: 0, batches: [1, 2], minutes: 3),
+            .renew(worker: 1, batches: [1, 2], minutes: 3),
+        ]
+    }
+
+    /// M5: the token that was sent is no longer the one that is stored, or was registered again since.
+    private static var effectsOnNewToken: [StoreCommand] {
+        person(2) + [note("a"), claim(0)] + [
+            .hold(device: 1),
+            .effects(worker: 0, batch: 1, .tokenInvalid, age: 1, maxFailures: 0),
+            .letGo,
+            .register(client: "d0", principal: "anna", tenant: 1, route: 1, token: 7),
+            .effects(worker: 0, batch: 1, .failed, age: 0, maxFailures: 2),
+            .effects(worker: 0, batch: 1, .failed, age: 0, maxFailures: 2),
+            .effects(worker: 0, batch: 1, .succeeded, age: 0, maxFailures: 0),
+            note("b"), claim(1),
+            .effects(worker: 1, batch: 2, .tokenInvalid, age: 1, maxFailures: 0),
+            .effects(worker: 1, batch: 2, .succeeded, age: 0, maxFailures: 0),
+            .effects(worker: 1, batch: 2, .tokenInvalid, age: 0, maxFailures: 0),
+            .register(client: "d1", principal: "bert", tenant: 2, route: 1, token: 7),
+        ]
+    }
+
+    /// S6: targets of one notification wait for different times, and those that are done are not sent to again.
+    private static var differentFates: [StoreCommand] {
+        person(3) + [note("a"), claim(0, targets: 2)] + [
+            .settle(
+                worker: 0, batch: 1, [Fate(key: "a", outcome: .retry, isFinal: false, wait: 4, back: 0, attempt: 1)]),
+            claim(0, targets: 2),
+            .settle(worker: 0, batch: 2, [Fate(key: "a", outcome: .delivered, back: 0, attempt: 0)]),
+            claim(1),
+            .settle(worker: 1, batch: 3, [Fate(key: "a", back: 4, attempt: 1)]),
+            .advance(minutes: 5), claim(1), .waiting(worker: 1),
+        ]
+    }
+
+    /// M2: pages spend no attempt, and the last round finds whoever is left.
+    private static var pages: [StoreCommand] {
+        person(5) + [note("a"), claim(0, targets: 2)] + [
+            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .delivered, back: 0, attempt: 0, afterDevice: 2)]),
+            claim(0, targets: 2),
+            .settle(worker: 0, batch: 2, [Fate(key: "a", outcome: .delivered, back: 0, attempt: 0, afterDevice: 4)]),
+            .mute(device: 5, true), claim(0, targets: 2),
+            .settle(worker: 0, batch: 3, [Fate(key: "a", back: 0, attempt: 0)]),
+            .mute(device: 5, false), claim(0, targets: 2),
+            .settle(worker: 0, batch: 4, [Fate(key: "a", outcome: .delivered)]),
+        ]
+    }
+
+    /// M11: rows that survived a crash are claimed apart, and only one that died alone is set aside.
+    private static var poison: [StoreCommand] {
+        person(1) + [note("a"), note("b"), claim(0, minutes: 1), .advance(minutes: 2)] + [
+            .recover(worker: 1, isHealthy: true, maxCrashes: 3), claim(0), claim(0, minutes: 1, .once),
+            .advance(minutes: 2), .recover(worker: 1, isHealthy: true, maxCrashes: 3), .waiting(worker: 1),
+            claim(0, .suspect), claim(0, .suspect), claim(0, .suspect), claim(0, minutes: 1, .suspect),
+            claim(0, .suspect), claim(0, .suspect), claim(0, .suspect), claim(0, minutes: 1, .suspect),
+            .advance(minutes: 20), .recover(worker: 1, isHealthy: true, maxCrashes: 3), .waiting(worker: 1),
+        ]
+    }
+
+    private static var unknownTargets: [StoreCommand] {
+        person(2) + [note("a"), claim(0, minutes: 1), .revoke(device: 1)] + [
+            .register(client: "d9", principal: "anna", tenant: 1, route: 1, token: 9), .advance(minutes: 2),
+            .recover(worker: 1, isHealthy: true, maxCrashes: 5), claim(1, .once),
+        ]
+    }
+
+    /// S3: a device that is registered joins what waits in the queue, on its own route.
+    private static var joining: [StoreCommand] {
+        [note("early")] + person(1) + [note("a"), note("b"), claim(0, rows: 1)] + [
+            .register(client: "tablet", principal: "anna", tenant: 1, route: 2, token: 20),
+            .register(client: "d0", principal: "anna", tenant: 1, route: 2, token: 21),
+            claim(1, route: 2), .settle(worker: 1, batch: 2, [Fate(key: "b", outcome: .delivered)]),
+            .resolve(worker: 0), .advance(minutes: 4), .resolve(worker: 0), .waiting(worker: 0),
+        ]
+    }
+
+    private static var over: [StoreCommand] {
+        person(1) + [
+            note("a", subject: "s"), note("b"), note("c", life: 2), note("d", life: -1), note("e"),
+            .supersede(tenant: 1, subject: "s"), note("f", subject: "s"), .cancel(key: "b"), .advance(minutes: 3),
+            claim(0), .recheck(worker: 0, batch: 1), .cancel(key: "e"), .supersede(tenant: 1, subject: "s"),
+            .recheck(worker: 0, batch: 1), .recheck(worker: 1, batch: 1),
+            .settle(
+                worker: 0, batch: 1,
+                [
+                    Fate(key: "a", end: .superseded, isWhole: true), Fate(key: "b"), Fate(key: "c", end: .expired),
+                    Fate(key: "e", outcome: .skipped, end: .cancelled, isWhole: true),
+                ]),
+            .revoke(device: 1), .recheck(worker: 0, batch: 1), .resolve(worker: 1),
+        ]
+    }
+
+    private static var held: [StoreCommand] {
+        person(2) + [note("a"), note("b"), note("c"), claim(0)] + [
+            .settle(
+                worker: 0, batch: 1,
+                [
+                    Fate(key: "a", outcome: .misconfigured, isFinal: false, wait: 9, back: 9),
+                    Fate(key: "b", outcome: .retry, isFinal: false, wait: 9, back: 9),
+                    Fate(key: "c", back: 9, attempt: 0),
+                ]),
+            claim(0), .retryHeld(worker: 1, route: 2), .retryHeld(worker: 1, route: 1), claim(0), .advance(minutes: 10),
+            claim(0),
+        ]
+    }
+}
