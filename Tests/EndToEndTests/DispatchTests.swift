@@ -26,6 +26,22 @@ import Testing
         }
     }
 
+    @Test func behindAProxyThatPoolsTransactionsAWorkerPollsAndPreparesNothingByName() async throws {
+        try await Stage.on(.postgres15) { stage in
+            let proxy = try DatabaseForwarder(
+                to: stage.database.server.connectionString(), poolingTransactions: true)
+            proxy.open()
+            try await stage.register("ada", token: "0a0b0c0d")
+            try await stage.enqueue("ada", key: "k1")
+            let url = "\(stage.databaseURL) host=127.0.0.1 port=\(proxy.port) sslmode=disable gssencmode=disable"
+            let worker = try stage.startWorker(["DATABASE_URL": url, "POSTBELL_WAKE": "poll"])
+            try await stage.waitFor("k1", "dispatched")
+            #expect(try await worker.stop() == 0)
+            #expect(try await stage.audit() == [])
+            proxy.stop()
+        }
+    }
+
     @Test func aDeadTokenLeavesTheRegistry() async throws {
         try await Stage.on(.postgres15) { stage in
             try await stage.register("ada", token: "fa410a")

@@ -84,7 +84,7 @@ import Testing
     @Test func behindAProxyThatPoolsTransactionsNoNotificationArrives() async throws {
         try await Stage.on(.postgres15) { stage in
             let proxy = try DatabaseForwarder(
-                to: stage.database.server.connectionString(), droppingNotifications: true)
+                to: stage.database.server.connectionString(), poolingTransactions: true)
             proxy.open()
             let url = "\(stage.databaseURL) host=127.0.0.1 port=\(proxy.port) sslmode=disable gssencmode=disable"
             let run = try await stage.postbell("check", overriding: ["DATABASE_URL": url])
