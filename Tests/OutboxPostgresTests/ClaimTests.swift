@@ -9,6 +9,31 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ClaimTests {
     @Test(arguments: DatabaseServer.allCases)
+    func `A device that moves to another route does not wait there`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a")
+            let worker = try await outbox.worker()
+            var wait = try await worker.claimed().flush(
+                1, outcome: Outcome(.retry, status: 503), final: false, retryAfter: .seconds(3600))
+            wait.returns.append(.back(1, after: .seconds(3600)))
+            _ = try await worker.settle(wait)
+            try await outbox.device(route: 2)
+            try await outbox.run("UPDATE postbell.queue SET due_at = now() WHERE route_no = 2")
+            let moved = try await worker.claimed(route: 2)
+            #expect(moved.devices == [[1]])
+            _ = try await worker.settle(moved.flush(1))
+            try await outbox.run("UPDATE postbell.queue SET due_at = now()")
+            let left = try await worker.claimed()
+            #expect(left.devices == [[]])
+            var end = left.flush(1)
+            end.ends = [PositionEnd(position: 1, status: .dispatched, reason: .noDevice, wholeNotification: false)]
+            _ = try await worker.settle(end)
+            #expect(try await outbox.places() == ["a dispatched"])
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
     func `A claimed row comes with everything that a send needs`(server: DatabaseServer) async throws {
         try await Outbox.on(server) { outbox in
             try await outbox.device()

@@ -17,6 +17,7 @@ enum StoreCases {
             ("a poison row is set aside alone", poison),
             ("unknown rows name whom the worker was told to send to", unknownTargets),
             ("a device joins what waits", joining),
+            ("a device moves to another route while it waits", moving),
             ("what is over is not sent", over),
             ("what a wrong key stopped is made due", held),
         ]
@@ -52,6 +53,18 @@ enum StoreCases {
             .repeatSettle(worker: 0),
             .repeatSettle(worker: 1),
             .settle(worker: 0, batch: 1, [Fate(key: "b", outcome: .delivered)]),
+        ]
+    }
+
+    /// What a device waits for on one route is nothing to the other, where it has another token.
+    private static var moving: [StoreCommand] {
+        person(1) + [note("a"), claim(0)] + [
+            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .retry, isFinal: false, wait: 20, back: 20)]),
+            .register(client: "d0", principal: "anna", tenant: 1, route: 2, token: 9),
+            claim(1, route: 2),
+            .settle(worker: 1, batch: 2, [Fate(key: "a", outcome: .delivered)]),
+            .advance(minutes: 30),
+            claim(0),
         ]
     }
 

@@ -108,8 +108,8 @@ enum ClaimStatement {
         ),
         addressed AS MATERIALIZED (
             -- the page of targets: live devices of the route that do not mute the kind; after an earlier claim,
-            -- without those that have a final row or wait for their own retry (-1), and with the attempts each
-            -- has spent
+            -- without those that have a final row or wait for their own retry on this route (-1), and with the
+            -- attempts each has spent
             SELECT t.*, d.device_no, d.token, d.token_seq, d.spent, d.success_due_at
             FROM taken t
             LEFT JOIN LATERAL (
@@ -119,7 +119,7 @@ enum ClaimStatement {
                         x.device_no, x.token, x.token_seq, x.success_due_at,
                         CASE WHEN t.prior THEN (
                             SELECT CASE
-                                WHEN bool_or(y.final OR y.retry_at > now()) THEN -1
+                                WHEN bool_or(y.final OR (y.retry_at > now() AND y.route_no = $1::int2)) THEN -1
                                 ELSE count(DISTINCT y.batch) FILTER (WHERE y.outcome IN (3, 6))
                             END
                             FROM postbell.deliveries y

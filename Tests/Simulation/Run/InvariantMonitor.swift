@@ -12,7 +12,7 @@ import OutboxCore
 /// | `no_claim` | no request without a committed claim of that batch, notification and device |
 /// | `sent_twice` | one request at most for a target of a lease |
 /// | `sent_again` | none for a target that had a final row when its claim was made |
-/// | `too_early` | none for a target whose own wait was not over then |
+/// | `too_early` | none for a target whose own wait on this route was not over then |
 /// | `over` | none for a notification that was over when its claim was made |
 /// | `fell_out` | none for a target that a re-check let fall out |
 /// | `stale_check` | none when the last check is too old |
@@ -138,7 +138,7 @@ final class InvariantMonitor {
             let key = Target(batch: lease.batch, notification: identifier, device: target.device)
             let store = simulation.store
             if store.ledger(of: identifier).contains(where: {
-                $0.device == target.device && $0.retryAt.map { $0 > store.now } ?? false
+                $0.device == target.device && $0.route == lease.route && $0.retryAt.map { $0 > store.now } ?? false
             }) {
                 early.insert(key)
             }
@@ -197,12 +197,10 @@ final class InvariantMonitor {
         guard history.contains(where: { $0.route == route && $0.isFinal }) else {
             return found("lost", "\(row.key) on route \(route), by \(statement.name)")
         }
-        // Not held to it: a device that has moved here from another route while it waited there for its retry. The
-        // claim leaves it out for its wait, and does not know until when.
         let claimed = lastClaim[place * 4 + Int(route)] ?? 0
         for device in store.liveDevices(of: row, route: route)
         where !device.mutes && changedAt[device.number, default: 0] < claimed
-            && !history.contains(where: { $0.device == device.number && ($0.isFinal || $0.route != route) })
+            && !history.contains(where: { $0.device == device.number && $0.isFinal })
         {
             found("left_out", "\(row.key) has ended without device \(device.number), by \(statement.name)")
         }

@@ -117,7 +117,7 @@ extension SimulatedStore {
         where device.number > row.afterDevice && !device.mutes {
             guard page.count < request.targetsPerRow else { break }
             let own = looksBack ? history.filter { $0.device == device.number } : []
-            if own.contains(where: { $0.isFinal || isAhead($0.retryAt) }) { continue }
+            if own.contains(where: { $0.isFinal || ($0.route == row.route && isAhead($0.retryAt)) }) { continue }
             var batches: [Identifier] = []
             for entry in own where entry.outcome.spendsAttempt && !batches.contains(entry.batch) {
                 batches.append(entry.batch)
