@@ -32,7 +32,7 @@ extension Dispatcher {
             await settleSignal.wait(until: flushAt)
         } else {
             settleIsIdle = true
-            await settleSignal.wait(until: min(now + .seconds(1), abortsAt ?? now + .seconds(1)))
+            await settleSignal.wait(until: min(now + .seconds(1), nextStepOfStop(after: now) ?? now + .seconds(1)))
             settleIsIdle = false
         }
         if isAborting(at: .now) { await abort() }
@@ -50,7 +50,15 @@ extension Dispatcher {
     /// Whether what is left is left to the lease: the database did not take it in time.
     private func hasGivenUp(at now: ContinuousClock.Instant) -> Bool {
         guard let abortsAt else { return false }
-        return now > abortsAt + .seconds(2)
+        return now >= abortsAt + Self.lastWrites
+    }
+
+    /// How long the database has, after requests were aborted, to take their results.
+    private static let lastWrites = Duration.seconds(2)
+
+    /// When a stop that goes on aborts its requests or, once it has, gives up; nil while the worker runs.
+    private func nextStepOfStop(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        abortsAt.map { $0 > now ? $0 : $0 + Self.lastWrites }
     }
 
     /// Writes one flush. What fails is kept and repeated later, by itself: it never holds up the flushes of other

@@ -26,6 +26,11 @@ struct SimulationTests {
         .effectsAnswered, .recoverAnswered, .recoverSent,
     ]
 
+    /// In 6174 a worker whose stop was cut short went round and round until it gave up, and no time passed.
+    @Test(.timeLimit(.minutes(1)), arguments: [6174 as UInt64]) func aSeedThatDidNotEndHolds(seed: UInt64) {
+        #expect(SimulationReport.run(seed: seed).violation == nil)
+    }
+
     @Test func aSeedAlwaysGivesTheSameRun() {
         for seed in Self.seeds.prefix(12) {
             let first = SimulationReport.run(seed: seed)

@@ -25,7 +25,11 @@ extension SimulatedWorker {
         }
     }
 
-    private var hasGivenUp: Bool { abortsAt.map { now > $0 + .seconds(2) } ?? false }
+    private var hasGivenUp: Bool { abortsAt.map { now >= $0 + .seconds(2) } ?? false }
+
+    private var nextStepOfStop: ContinuousClock.Instant? {
+        abortsAt.map { $0 > now ? $0 : $0 + .seconds(2) }
+    }
 
     private func waitForResults() {
         let goOn = { [self] in
@@ -38,7 +42,7 @@ extension SimulatedWorker {
             settleSignal.wait(until: flushAt, goOn)
         } else {
             settleIsIdle = true
-            settleSignal.wait(until: min(now + .seconds(1), abortsAt ?? now + .seconds(1)), goOn)
+            settleSignal.wait(until: min(now + .seconds(1), nextStepOfStop ?? now + .seconds(1)), goOn)
         }
     }
 

@@ -67,8 +67,10 @@ final class SimulatedWorker {
 
     /// Runs at an instant of the worker's own clock, or now when it has passed.
     func at(_ deadline: ContinuousClock.Instant, _ run: @escaping () -> Void) {
-        let wait = now.duration(to: deadline).wholeMicroseconds
-        simulation.schedule(after: wait <= 0 ? 0 : wait + wait / 2000 + 1, worker: self, run)
+        // Beyond the deadline, also when less than a microsecond is left: who waits for it would never see it pass.
+        let left = now.duration(to: deadline)
+        let wait = left.wholeMicroseconds
+        simulation.schedule(after: left <= .zero ? 0 : wait + wait / 2000 + 1, worker: self, run)
     }
 
     func soon(_ run: @escaping () -> Void) {
