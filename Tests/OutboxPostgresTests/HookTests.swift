@@ -185,7 +185,7 @@ struct HookTests {
         try await Outbox.on(server) { outbox in
             try await app(outbox)
             try await function(outbox, all)
-            try await outbox.run("SELECT postbell.set_hook('note', 'stale', 'app.hook'::regproc, '500 ms')")
+            try await outbox.run("SELECT postbell.set_hook('note', 'stale', 'app.hook'::regproc, '10 s')")
             var ids = try await outbox.enqueue("a", more: "subject => 's', payload => '{\"word\": \"tea\"}'")
             ids += try await outbox.enqueue("b", more: "payload => '{\"word\": \"quince\"}'")
             let store = try PostgresOutboxStore(
@@ -201,10 +201,11 @@ struct HookTests {
         }
     }
 
-    private static let hook = KindHook(kind: "note", purpose: .stale, timeout: .milliseconds(500))
+    private static let hook = KindHook(kind: "note", purpose: .stale, timeout: .seconds(10))
 
+    /// The timeout is far beyond what any machine needs, where it is not what a test is about.
     private static func answer(
-        _ store: PostgresOutboxStore, _ ids: [Identifier], timeout: Duration = .milliseconds(500)
+        _ store: PostgresOutboxStore, _ ids: [Identifier], timeout: Duration = .seconds(10)
     ) async -> Result<[Identifier?], HookFault> {
         let hook = KindHook(kind: "note", purpose: .stale, timeout: timeout)
         do {
@@ -265,7 +266,8 @@ struct HookTests {
             ]
             for wrong in wrongs {
                 try await Self.function(outbox, wrong.body, language: wrong.language)
-                #expect(await Self.answer(store, ids) == .failure(wrong.fault), "\(wrong.body)")
+                let answer = await Self.answer(store, ids, timeout: .seconds(2))
+                #expect(answer == .failure(wrong.fault), "\(wrong.body)")
             }
             try await Self.function(outbox, Self.all)
             #expect(Set(try await Self.answer(store, ids).get()) == Set(ids), "and the next one is asked as before")
@@ -337,7 +339,7 @@ struct HookTests {
             try await Self.function(
                 outbox,
                 """
-                SELECT unnest(ids) WHERE current_setting('statement_timeout') = '500ms'
+                SELECT unnest(ids) WHERE current_setting('statement_timeout') = '10s'
                     AND coalesce(current_setting('postbell.tenant_id', true), '') = ''
                     AND current_user = 'hook_app' AND current_setting('transaction_read_only') = 'on'
                     AND current_setting('enable_seqscan') = 'on'
