@@ -81,23 +81,7 @@ enum ClaimStatement {
                         SELECT 1 FROM postbell.settlements w
                         WHERE w.notification_id = q.notification_id AND w.route_no IS NULL)
                         THEN 1
-                    WHEN n.subject IS NOT NULL AND EXISTS (
-                        SELECT 1 FROM postbell.supersessions u
-                        WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
-                        THEN 4
-                    WHEN n.subject IS NOT NULL
-                        AND n.kind_no = ANY (ARRAY(SELECT k.kind_no FROM postbell.kinds k WHERE k.ends_when_seen))
-                        AND EXISTS (
-                            SELECT 1 FROM postbell.receipts r
-                            WHERE r.tenant_id = n.tenant_id
-                                AND r.principal_id = n.principal_id
-                                AND r.subject = n.subject
-                                AND r.seen_at > n.created_at)
-                        THEN 5
-                    WHEN n.thread IS NOT NULL AND EXISTS (
-                        SELECT 1 FROM postbell.erasures e
-                        WHERE e.tenant_id = n.tenant_id AND e.thread = n.thread AND e.at > n.created_at)
-                        THEN 6
+                    \(ClosingFacts.branches(superseded: "4", seen: "5", erased: "6"))
                     WHEN n.expires_at <= now() THEN 2
                     ELSE 0
                 END AS verdict,

@@ -29,23 +29,7 @@ enum RecheckStatement {
                             THEN w.reason
                         ELSE 'cancelled'
                     END
-                WHEN n.subject IS NOT NULL AND EXISTS (
-                    SELECT 1 FROM postbell.supersessions u
-                    WHERE u.tenant_id = n.tenant_id AND u.subject = n.subject AND u.at > n.created_at)
-                    THEN 'superseded'
-                WHEN n.subject IS NOT NULL
-                    AND n.kind_no = ANY (ARRAY(SELECT k.kind_no FROM postbell.kinds k WHERE k.ends_when_seen))
-                    AND EXISTS (
-                        SELECT 1 FROM postbell.receipts r
-                        WHERE r.tenant_id = n.tenant_id
-                            AND r.principal_id = n.principal_id
-                            AND r.subject = n.subject
-                            AND r.seen_at > n.created_at)
-                    THEN 'seen'
-                WHEN n.thread IS NOT NULL AND EXISTS (
-                    SELECT 1 FROM postbell.erasures e
-                    WHERE e.tenant_id = n.tenant_id AND e.thread = n.thread AND e.at > n.created_at)
-                    THEN 'erased'
+                \(ClosingFacts.reasons)
                 WHEN n.expires_at <= now() THEN 'expired'
                 WHEN d.device_no IS NULL
                     OR d.status <> 'active'
