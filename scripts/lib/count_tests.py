@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Counts what one run of `swift test` did: prints `PASSED FAILED`, and names each failure on standard error.
+"""Counts what one run of `swift test` did: prints `PASSED FAILED`, and on standard error names each failure, with what
+its test recorded.
 
     count_tests.py LOG XUNIT STATUS
 
@@ -17,6 +18,8 @@ SWIFT_TESTING = re.compile(
     r"^\S+ Test (?!run with )(?!case )(.*?)(?: with \d+ test cases?)? (passed|failed) after ", re.M)
 STARTED = re.compile(r"^\S+ Test (?!run started)(?!case )(.*?) started\.$", re.M)
 SKIPPED = re.compile(r"^\S+ Test (.*?) skipped", re.M)
+RECORDED = re.compile(r"^\S+ Test (.*? recorded an issue .*)$", re.M)
+ISSUES_SHOWN = 20  # the log has them all
 XCTEST = re.compile(r"^Test Case '(.*?)' (passed|failed|skipped) ", re.M)
 
 
@@ -58,6 +61,8 @@ def main():
         failures.append("no test was run")
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
+    for issue in RECORDED.findall(log)[:ISSUES_SHOWN]:
+        print(f"    {issue}", file=sys.stderr)
     print(passed, len(failures))
 
 
