@@ -52,6 +52,8 @@ class Cell:
         self.mark = f"{number:08x}"  # in the tokens of this round
         self.folder = Path(matrix.folder) / f"{step}-{signal_name}-{seed}"
         self.folder.mkdir(mode=0o700)
+        # Nothing of this round stands before it, and what all rounds left grows to gigabytes.
+        self.log_start = matrix.log.stat().st_size if matrix.log.exists() else 0
         self.database = f"crash_{os.getpid()}_{number}"
         self.workers, self.exits, self.fired, self.faults = [], [], 0, []
         self.judgement = None
@@ -173,6 +175,7 @@ class Cell:
     def requests(self, tokens):
         requests = []
         with open(self.matrix.log, encoding="utf-8") as log:
+            log.seek(self.log_start)
             for line in log:
                 if self.mark in line and line.endswith("\n"):
                     entry = json.loads(line)
