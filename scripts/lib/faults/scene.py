@@ -9,13 +9,13 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import psycopg
 
 from cluster import Cluster
+from hygiene import OLDEST, Hygiene
 from stand import ENDS_WITH_US, ROLE, Stand, cpu_seconds, one, say, wait_until  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "soak"))
@@ -26,15 +26,6 @@ PEOPLE, RATE = 200, 80
 SETTINGS = {"POSTBELL_LEASE": "5s", "POSTBELL_REQUEST_TIMEOUT": "2s", "POSTBELL_CONCURRENCY": "100",
             "POSTBELL_RETRY": "1s,1s,1s,1s"}
 LIMIT = 120  # seconds for all to be settled once the fault is over
-HYGIENE = """
-SELECT coalesce(extract(epoch FROM max(clock_timestamp() - xact_start)), 0)::float8,
-    count(*) FILTER (WHERE state LIKE 'idle in transaction%%'), pg_notification_queue_usage(),
-    (SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()),
-    (array_agg(concat_ws(' ', state, wait_event_type, wait_event, left(regexp_replace(query, '\s+', ' ', 'g'), 60))
-        ORDER BY xact_start NULLS LAST))[1]
-FROM pg_stat_activity WHERE usename = %(role)s AND datname = current_database()
-"""
-OLDEST, QUEUE = 1.0, 0.001  # seconds of a transaction of ours; share of the queue of notifications
 WARNING = re.compile(r'level=(?:warning|error) .*?msg=("(?:[^"\\]|\\.)*"|\S+)')
 
 
@@ -62,7 +53,7 @@ class Scene(Stand):
             self.prepare()
             if self.wire:
                 self.wire = self.wire(self.primary.path()).__enter__()
-            self.hygiene = Hygiene(self)
+            self.hygiene = Hygiene(self.connect_watcher, ROLE)
             self.running = [self.start_worker() for _ in range(2)]
             self.start_load()
             wait_until("both workers are at work", lambda: all(worker.pid for worker in self.running) and one(
@@ -110,6 +101,10 @@ class Scene(Stand):
         """Ends all sessions of the workers; answers how many."""
         return self.watcher.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [ROLE]).rowcount
+
+    def connect_watcher(self):
+        """A session of the superuser's on the server that is the primary now."""
+        return psycopg.connect(self.primary.connection(database=self.database), autocommit=True, connect_timeout=2)
 
     def look(self):
         """A new session of the watcher, after the server or the session has ended."""
@@ -213,7 +208,8 @@ class Scene(Stand):
                      f"{verdict.accepted}, duplicate {verdict.duplicate} ({causes}), unexplained "
                      f"{verdict.unexplained}, unknown {verdict.unknown}, superseded {verdict.late}, lost "
                      f"{verdict.lost}, {names}, {more}, all settled {seconds:.1f} s later", self.faults)
-        return faults + self.hygiene.report(deadlocks, oldest)
+        numbers, unclean = self.hygiene.report(deadlocks, oldest)
+        return faults + say(f"{self.name}, hygiene", numbers, unclean)
 
     def judge(self, excuse, committed, arrivals, gone):
         devices, tokens = {}, {}
@@ -241,51 +237,3 @@ def instant(line):
     """The time at the beginning of a log line, seconds since 1970."""
     found = re.search(r"\d{4}-\d\d-\d\dT[\d:.]+Z", line)
     return datetime.datetime.fromisoformat(found[0].replace("Z", "+00:00")).timestamp() if found else 0.0
-
-
-class Hygiene(threading.Thread):
-    """Samples what the workers' sessions cost everybody else on the server."""
-
-    def __init__(self, scene):
-        super().__init__(daemon=True)
-        self.scene, self.ended = scene, threading.Event()
-        self.samples, self.oldest, self.idle, self.queue, self.deadlocks, self.what = 0, 0.0, 0, 0.0, 0, ""
-        self.start()
-
-    def run(self):
-        session = None
-        while not self.ended.wait(0.1):
-            try:
-                if session is None:
-                    session = psycopg.connect(self.scene.primary.connection(database=self.scene.database),
-                                              autocommit=True, connect_timeout=2)
-                row = session.execute(HYGIENE, {"role": ROLE}).fetchone()
-            except psycopg.Error:
-                session = None
-                continue
-            self.samples += 1
-            if row[0] > self.oldest:
-                self.oldest, self.what = row[0], row[4]
-            self.idle += row[1]
-            self.queue, self.deadlocks = max(self.queue, row[2]), max(self.deadlocks, row[3])
-
-    def end(self):
-        self.ended.set()
-        self.join(10)
-
-    def report(self, allowed_deadlocks, oldest):
-        self.end()
-        faults = []
-        if not self.samples:
-            faults.append("no sample was taken")
-        if self.oldest > oldest:
-            faults.append(f"a transaction of a worker was {self.oldest:.1f} s old, at most {oldest:g} s: {self.what}")
-        if self.idle:
-            faults.append(f"{self.idle} samples found a worker's session idle in transaction")
-        if self.queue > QUEUE:
-            faults.append(f"the queue of notifications was {100 * self.queue:.2f} % full")
-        if self.deadlocks > allowed_deadlocks:
-            faults.append(f"{self.deadlocks} deadlocks")
-        return say(f"{self.scene.name}, hygiene", f"samples {self.samples}, oldest transaction of a worker "
-                   f"{self.oldest:.2f} s (at most {oldest:g}), idle in transaction {self.idle}, queue of notifications "
-                   f"{100 * self.queue:.4f} % full at most, deadlocks {self.deadlocks}", faults)
