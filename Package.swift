@@ -97,7 +97,15 @@ let package = Package(
         .executableTarget(
             name: "postbell-simulation", dependencies: ["Simulation"], path: "Tests/SimulationProgram",
             swiftSettings: settings),
+        .target(
+            name: "Races",
+            dependencies: ["OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "FakeProviders", "Support"],
+            path: "Tests/Races", swiftSettings: settings),
+        .executableTarget(
+            name: "postbell-races", dependencies: ["Races", "Support"], path: "Tests/RaceProgram",
+            swiftSettings: settings),
         tests("OutboxCore", ["OutboxCore"]),
+        tests("Race", ["Races", "Support"]),
         tests(
             "Simulation", ["Simulation", "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Support"],
             exclude: ["Mutants"]  // patches of the core
