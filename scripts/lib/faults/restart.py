@@ -118,8 +118,9 @@ def asynchronous(options):
         gone, taken = pair.fail_over()
         wait = pair.check_recovery("first request after promotion", pair.first_request_after(taken, 30), BACK)
         time.sleep(4)
+        # In this order, because the load goes on: what was printed or sent by now is in the outbox by then.
+        committed, arrived = pair.committed_at(), pair.arrivals()
         known = {row[0] for row in pair.watcher.execute("SELECT id::text FROM postbell.outbox")}
-        committed = pair.committed_at()
         missing = {name for name in committed if name not in known}
         early = [name for name in missing if not cut - 1 <= committed[name] <= gone + 1]
         if early:
@@ -127,7 +128,7 @@ def asynchronous(options):
         if not missing:
             pair.faults.append("nothing was lost with the database: the fault did not happen")
         # Sent, and unknown to the database: what it lost, also of what no producer was told of.
-        orphans = [arrival for arrival in pair.arrivals() if arrival.apns_id not in known]
+        orphans = [arrival for arrival in arrived if arrival.apns_id not in known]
         late = [arrival for arrival in orphans if not cut - 1 <= arrival.at <= gone + 3]
         if late:
             pair.faults.append(f"{len(late)} requests for what the database does not know, outside the lost time")

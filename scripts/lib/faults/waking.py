@@ -12,8 +12,6 @@ from wire import Wire
 POLL, MARGIN = 1.0, 0.5  # seconds: the default, and what the way from a claim to the provider may take
 FLOOD = 10
 ASKED = 200  # statements a second of a worker in the flood: each batch of notifications is one look at the queue
-# Seconds for which the backend that listens may hold its snapshot while it writes more than anybody can read.
-OLDEST = 10
 CALLS = f"""
 SELECT coalesce(sum(calls), 0)::int8 FROM pg_stat_statements s JOIN pg_roles r ON r.oid = s.userid
 WHERE r.rolname = '{ROLE}'
@@ -66,7 +64,7 @@ def flood(options):
             scene.faults.append(f"a worker sent {flooded:.0f} statements a second")
         return scene.finish({"stranger's notification": sum(sent)},
                             f"{sum(sent) / FLOOD:.0f} of them a second, statements of a worker {flooded:.1f} a second "
-                            f"meanwhile (at most {ASKED}) and {calm:.1f} before", oldest=OLDEST)
+                            f"meanwhile (at most {ASKED}) and {calm:.1f} before")
 
 
 def asked(scene):
