@@ -15,8 +15,10 @@ import subprocess
 import sys
 import threading
 
+import backlog
 import isolation
 import outages
+import pausing
 import pooler
 import refusals
 import refusing
@@ -27,13 +29,13 @@ import waking
 
 # All at once: they wait more than they work. Those behind are measured or busy, and run alone.
 TOGETHER = {"503": outages.unavailable, "429": outages.throttled, "403": refusals.refused}
-ALONE = {"goaway": storm.run, "isolation": isolation.run}
+ALONE = {"goaway": storm.run, "isolation": isolation.run, "backlog": backlog.backlog}
 # A server of its own for each, with a load on it all the time: one after the other, for they measure recovery.
 DATABASE = {"restart": restart.restart, "failover-sync": restart.synchronous, "failover-async": restart.asynchronous,
             "terminate": sessions.terminate, "replies": sessions.replies, "half-open": sessions.half_open,
             "pooler": pooler.run, "recovery": refusing.recovery, "disk": refusing.disk, "wal": refusing.wal,
             "limits": refusing.limits, "slow": refusing.slow, "locks": refusing.locks, "notify": waking.notify,
-            "flood": waking.flood}
+            "flood": waking.flood, "paused": pausing.paused}
 
 
 def guarded(fault, options, broken):
