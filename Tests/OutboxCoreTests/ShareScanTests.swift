@@ -28,9 +28,17 @@ import Testing
             (Duration.microseconds(100), Duration.milliseconds(5)), (.milliseconds(40), .milliseconds(800)),
             (.seconds(3), .seconds(10)),
         ] {
-            scan.ended([], cost: cost, at: start)
+            for _ in 1...2 { scan.ended([], cost: cost, at: start) }
             #expect(scan.untilAllowed(at: start) == pause)
             #expect(scan.untilAllowed(at: start + pause) == nil)
+        }
+    }
+
+    @Test func oneSearchThatIsSlowHoldsUpNoOther() {
+        var scan = ShareScan()
+        for cost in [Duration.milliseconds(300), .milliseconds(1), .milliseconds(500), .milliseconds(2)] {
+            scan.ended([], cost: cost, at: start)
+            #expect((scan.untilAllowed(at: start) ?? .zero) <= .milliseconds(40))
         }
     }
 
@@ -56,7 +64,7 @@ import Testing
 
     @Test func aLookWithoutASearchOwesOne() {
         var scan = ShareScan()
-        scan.ended([share(1)], cost: .milliseconds(1), at: start)
+        for _ in 1...2 { scan.ended([share(1)], cost: .milliseconds(1), at: start) }
         let waits = [0, 8, 30].map { scan.rest(at: start + .milliseconds($0)) }
         #expect(waits == [nil, .milliseconds(12), .zero], "what came after the search was notified")
         scan.ended([], cost: .milliseconds(1), at: start + .milliseconds(30))

@@ -2,7 +2,8 @@
 ///
 /// A mark keeps the claim flat while a long transaction pins the horizon and dead entries pile up before it. What
 /// appears behind a mark (a late commit, another worker's release) is found by a full scan, which is rationed by its
-/// own cost: one is allowed when 20 times the cost of the last one has passed since it, at least 5 ms and at most 10 s.
+/// own cost: one is allowed when 20 times the cost of the last one has passed since it, or of the one before if that
+/// was less, at least 5 ms and at most 10 s.
 package struct ShareMarks: Equatable, Sendable {
     private struct Key: Hashable, Sendable {
         let route: RouteNumber
@@ -13,6 +14,7 @@ package struct ShareMarks: Equatable, Sendable {
     private struct Entry: Equatable, Sendable {
         var mark = LowWaterMark.start
         var fullScanAllowedAt: ContinuousClock.Instant?
+        var lastCost = Duration.zero
     }
 
     private var entries: [Key: Entry] = [:]
@@ -44,7 +46,8 @@ package struct ShareMarks: Equatable, Sendable {
             var entry = entries[key] ?? Entry()
             if credit.mark == .start {
                 entry.mark = .start
-                entry.fullScanAllowedAt = now + ShareScan.pause(after: cost)
+                entry.fullScanAllowedAt = now + ShareScan.pause(after: min(cost, entry.lastCost))
+                entry.lastCost = cost
             }
             if let last = last[credit.share] { entry.mark = last }
             entries[key] = entry

@@ -5,12 +5,14 @@
 /// most 10 s). Meanwhile the shares that had work lately are claimed from as they are known: their claims start at
 /// their low-water marks and cost the same as ever. A share that nobody has seen yet waits for the search.
 ///
-/// A search of 0.3 ms is allowed again after 6 ms, one of 40 ms after 0.8 s.
+/// A search of 0.3 ms is allowed again after 6 ms, one of 40 ms after 0.8 s, if the one before it cost as much: what is
+/// slow once had to wait for the network, a disk or a processor, and says nothing of the next one.
 package struct ShareScan: Equatable, Sendable {
     private var recent: [WaitingShare] = []
     private var untried: [WaitingShare] = []
     private var allowedAt: ContinuousClock.Instant?
     private var hasRested = false
+    private var lastCost = Duration.zero
     /// Shares remembered: as many as a search answers for one route.
     private let limit: Int
 
@@ -33,7 +35,9 @@ package struct ShareScan: Equatable, Sendable {
     package mutating func ended(
         _ shares: [WaitingShare]?, cost: Duration, at now: ContinuousClock.Instant
     ) {
-        allowedAt = now + Self.pause(after: cost)
+        // One that failed has run into its timeout: it is not repeated at once.
+        allowedAt = now + Self.pause(after: shares == nil ? cost : min(cost, lastCost))
+        lastCost = cost
         hasRested = false
         if let shares {
             recent = Array((shares + recent.filter { old in !shares.contains { old.isSame(as: $0) } }).prefix(limit))
