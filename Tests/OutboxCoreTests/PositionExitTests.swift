@@ -70,6 +70,23 @@ import Testing
         #expect(exit(last, [.final]) == back(.zero, attempt: 0))
     }
 
+    @Test func noPageWaitsForTheRetriesOfAnother() {
+        let middle = scene.row(targets: 0..<2, prior: true, afterDevice: 50)
+        for later in [Disposition.retry(.seconds(30)), .hold(.seconds(2400)), .expired(.seconds(90))] {
+            let spent: Int16 = later == .retry(.seconds(30)) ? 1 : 0
+            #expect(exit(middle, [.final, later], pageIsFull: true) == back(.zero, attempt: spent, cursor: 77))
+            #expect(exit(middle, [later, .final]) == back(.zero, attempt: spent), "what was due meanwhile comes first")
+        }
+        #expect(
+            exit(middle, [.retry(.seconds(30)), .release(.seconds(4))], pageIsFull: true)
+                == back(.seconds(4), attempt: 1, cursor: 50, clears: false))
+    }
+
+    @Test func howeverManyPagesHaveRetriesTheAttemptStaysANumber() {
+        let row = scene.row(targets: 0..<1, prior: true, afterDevice: 50, attempt: .max)
+        #expect(exit(row, [.retry(.zero)], pageIsFull: true) == back(.zero, attempt: .max - 1, cursor: 77))
+    }
+
     @Test func targetsWhoseRetryIsAheadKeepTheRowAlive() {
         let held = DispatchScene.start + .seconds(45)
         #expect(

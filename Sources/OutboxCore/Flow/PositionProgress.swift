@@ -67,10 +67,14 @@ struct PositionProgress: Equatable, Sendable {
         if dispatch.verdict == .closed { return .done }
         if let ending = ending ?? verdictEnding(of: dispatch) { return ended(position, ending) }
         func goesBack(after delay: Duration, spent: Bool, cursor: Int64, clears: Bool) -> Exit {
-            let attempt = spent ? dispatch.attempt : dispatch.attempt - 1
+            // A number for the ledger; each page with a retry takes one, and however many they are it stays a number.
+            let attempt = min(spent ? dispatch.attempt : dispatch.attempt - 1, .max - 1)
             return .returned(
                 QueueReturn(
                     position: position, delay: delay, attempt: attempt, afterDevice: cursor, clearsCrashes: clears))
+        }
+        if let cursor = nextPage(of: dispatch, lastDevice: pageIsFull ? lastDevice : nil), !wasReleased {
+            return goesBack(after: .zero, spent: spentAttempt, cursor: cursor, clears: true)
         }
         let held = dispatch.heldUntil.map { max(.zero, $0 - claimedAt) }
         if let wait = earliestReturn {
@@ -78,15 +82,16 @@ struct PositionProgress: Equatable, Sendable {
             let cursor = wasReleased ? dispatch.afterDevice : 0
             return goesBack(after: min(wait, held ?? wait), spent: spentAttempt, cursor: cursor, clears: !wasReleased)
         }
-        if pageIsFull, let lastDevice {
-            return goesBack(after: .zero, spent: false, cursor: lastDevice, clears: true)
-        }
-        if dispatch.afterDevice != 0 {
-            // The end of the pages: one round more without a cursor, for whoever is not final.
-            return goesBack(after: .zero, spent: false, cursor: 0, clears: true)
-        }
         if let held { return goesBack(after: held, spent: false, cursor: 0, clears: false) }
         return lastExit(position: position, dispatch: dispatch, hadTargets: lastDevice != nil)
+    }
+
+    /// Where the next claim goes on at once: behind a full page, and behind the last one without a cursor, once more,
+    /// for whoever is not final; nil for a row without pages. Targets that are tried again are left out of claims until
+    /// then, so nobody waits for them. Those that were released are not, so their page is claimed again instead.
+    private func nextPage(of dispatch: ClaimedDispatch, lastDevice: Int64?) -> Int64? {
+        if let lastDevice { return lastDevice }
+        return dispatch.afterDevice != 0 ? 0 : nil
     }
 
     private func lastExit(position: Int16, dispatch: ClaimedDispatch, hadTargets: Bool) -> Exit {
