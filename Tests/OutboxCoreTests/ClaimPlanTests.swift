@@ -75,6 +75,17 @@ import Testing
         #expect(FairShare.divide(1, among: shares, bulkShare: 20, draw: 0.19).map(\.share) == [shares[2]])
     }
 
+    @Test func overManyClaimsBulkHasItsShareWhateverTheirSize() {
+        let shares = [Share(urgency: 0, tenant: 1), Share(urgency: 1, tenant: 1)]
+        for rows in 1...30 {
+            let bulk = (0..<100).reduce(0) { sum, draw in
+                let parts = FairShare.divide(rows, among: shares, bulkShare: 20, draw: Double(draw) / 100)
+                return sum + parts.filter { $0.share.urgency == 1 }.reduce(0) { $0 + $1.rows }
+            }
+            #expect(bulk == rows * 20, "100 claims of \(rows) rows")
+        }
+    }
+
     @Test func creditsAlwaysSumToTheClaim() {
         var random = SplitMix(seed: 17)
         for _ in 0..<2000 {

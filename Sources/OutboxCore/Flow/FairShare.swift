@@ -2,18 +2,19 @@
 package enum FairShare {
     /// Rows per share, summing to at most `rows`: urgent shares first, but `bulkShare` percent are left to bulk ones
     /// when both have work; equal parts among the tenants of one urgency, the remainder to the first ones. What a share
-    /// does not use goes round again with the next claim. A single row is bulk's when `draw`, from 0..<1, says so: as
-    /// often as its percentage.
+    /// does not use goes round again with the next claim. A row that is bulk's in part is so when `draw`, from 0..<1,
+    /// says so: over many claims of whatever size bulk has its percentage, neither less nor more.
     ///
-    /// 10 rows, 20 %, urgent tenants 1 and 2, bulk tenant 1: 4, 4 and 2.
+    /// 10 rows, 20 %, urgent tenants 1 and 2, bulk tenant 1: 4, 4 and 2. 7 rows: one for bulk, and in four of ten
+    /// claims a second one. 1 row: in two of ten.
     package static func divide(
         _ rows: Int, among shares: [Share], bulkShare: Int, draw: Double
     ) -> [(share: Share, rows: Int)] {
         let urgent = shares.filter { $0.urgency == 0 }
         let bulk = shares.filter { $0.urgency != 0 }
         guard !urgent.isEmpty, !bulk.isEmpty else { return split(rows, among: shares) }
-        let forBulk =
-            if rows > 1 { max(1, rows * bulkShare / 100) } else { draw * 100 < Double(bulkShare) ? rows : 0 }
+        let hundredths = rows * bulkShare
+        let forBulk = hundredths / 100 + (draw * 100 < Double(hundredths % 100) ? 1 : 0)
         return split(rows - forBulk, among: urgent) + split(forBulk, among: bulk)
     }
 
