@@ -2943,9 +2943,13 @@ ALTER TABLE ONLY postbell.workers
 ALTER TABLE ONLY postbell.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_no);
 
-CREATE INDEX deliveries_notification ON ONLY postbell.deliveries USING btree (notification_id);
+CREATE INDEX deliveries_notification ON ONLY postbell.deliveries USING btree (notification_id, device_no);
 
-CREATE INDEX deliveries_default_notification_id_idx ON postbell.deliveries_default USING btree (notification_id);
+CREATE INDEX deliveries_default_notification_id_device_no_idx ON postbell.deliveries_default USING btree (notification_id, device_no);
+
+CREATE INDEX deliveries_retry ON ONLY postbell.deliveries USING btree (notification_id, retry_at) WHERE (retry_at IS NOT NULL);
+
+CREATE INDEX deliveries_default_notification_id_retry_at_idx ON postbell.deliveries_default USING btree (notification_id, retry_at) WHERE (retry_at IS NOT NULL);
 
 CREATE INDEX devices_device_ref ON postbell.devices USING btree (tenant_id, device_ref) WHERE (device_ref IS NOT NULL);
 
@@ -2975,7 +2979,9 @@ CREATE INDEX settlements_whole ON postbell.settlements USING btree (notification
 
 CREATE INDEX supersessions_subject ON postbell.supersessions USING btree (tenant_id, subject, at DESC);
 
-ALTER INDEX postbell.deliveries_notification ATTACH PARTITION postbell.deliveries_default_notification_id_idx;
+ALTER INDEX postbell.deliveries_notification ATTACH PARTITION postbell.deliveries_default_notification_id_device_no_idx;
+
+ALTER INDEX postbell.deliveries_retry ATTACH PARTITION postbell.deliveries_default_notification_id_retry_at_idx;
 
 ALTER INDEX postbell.deliveries_pkey ATTACH PARTITION postbell.deliveries_default_pkey;
 

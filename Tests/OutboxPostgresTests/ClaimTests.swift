@@ -132,6 +132,40 @@ struct ClaimTests {
         }
     }
 
+    /// A hundred thousand devices: what a page costs must not depend on how many of them were sent to before.
+    @Test(arguments: DatabaseServer.allCases)
+    func `A page of very many devices reads its own targets and no others`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.run(
+                """
+                SELECT postbell.device_register('anna', 'd-' || n, d.provider, d.app, md5(n::text) || md5(n::text),
+                    environment => d.environment)
+                FROM postbell.devices d, generate_series(1, 1200) n
+                """)
+            try await outbox.enqueue("a")
+            let worker = try await outbox.worker()
+            let first = try await worker.claimed(targets: 1000)
+            var flush = first.flush(1)
+            flush.returns = [.back(1, attempt: 0, afterDevice: try #require(first.targets.last).device)]
+            _ = try await worker.settle(flush)
+            try await outbox.run("ANALYZE postbell.deliveries; ANALYZE postbell.devices")
+            try await worker.connection.execute("PREPARE page AS \(ClaimStatement.text)")
+            let plan = try await worker.connection.texts(
+                """
+                EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) EXECUTE page(1::int2, 0::int2, '{0}'::int2[],
+                    '{1}'::int4[], '{10}'::int4[], '{-infinity}'::timestamptz[],
+                    '{00000000-0000-0000-0000-000000000000}'::uuid[], gen_random_uuid(), gen_random_uuid(),
+                    interval '30 s', 100::int8)
+                """)
+            let removed = plan.compactMap { line in
+                line.firstMatch(of: /Rows Removed by Filter: (\d+)/).flatMap { Int($0.output.1) }
+            }
+            #expect(plan.contains { $0.contains("deliveries_retry") || $0.contains("retry_at_idx") })
+            #expect(removed.allSatisfy { $0 <= 2 }, "\(plan.joined(separator: "\n"))")
+        }
+    }
+
     /// S6: retries are the target's own; the row tells when the next one that is left out is due.
     @Test(arguments: DatabaseServer.allCases)
     func `A target whose own retry lies ahead is left out and holds the row`(server: DatabaseServer) async throws {

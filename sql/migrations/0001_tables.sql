@@ -261,7 +261,10 @@ CREATE TABLE postbell.deliveries (
     topic           text,                         -- null: the route's app
     PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
-CREATE INDEX deliveries_notification ON postbell.deliveries (notification_id);
+-- A notification may be for very many devices: what has become of one of them must not cost a look at all.
+CREATE INDEX deliveries_notification ON postbell.deliveries (notification_id, device_no);
+-- When the first of those that are tried again is due.
+CREATE INDEX deliveries_retry ON postbell.deliveries (notification_id, retry_at) WHERE retry_at IS NOT NULL;
 -- The net under a missing day. It must stay empty (audit), so attaching a day never has rows to move.
 CREATE TABLE postbell.deliveries_default PARTITION OF postbell.deliveries DEFAULT;
 

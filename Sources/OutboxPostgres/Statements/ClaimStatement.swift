@@ -86,7 +86,24 @@ enum ClaimStatement {
                     ELSE 0
                 END AS verdict,
                 n.kind_no, n.created_at, n.expires_at, n.payload, n.collapse_key, n.thread, n.badge, n.silent,
-                n.tenant_id, n.principal_id, n.kind, n.device_no AS only_device, n.except_device_no AS not_device
+                n.tenant_id, n.principal_id, n.kind, n.device_no AS only_device, n.except_device_no AS not_device,
+                -- targets that wait for their own retry: the dispatch must not leave before them. Once per row, not
+                -- per target: there may be very many
+                CASE WHEN q.prior THEN (
+                    SELECT min(y.retry_at)
+                    FROM postbell.deliveries y
+                    WHERE y.notification_id = q.notification_id
+                        AND y.route_no = $1::int2
+                        AND y.retry_at > now()
+                        AND NOT y.final
+                        AND y.id >= postbell.uuid_floor(n.created_at - interval '1 day')
+                        AND NOT EXISTS (
+                            SELECT 1 FROM postbell.deliveries z
+                            WHERE z.notification_id = y.notification_id
+                                AND z.device_no = y.device_no
+                                AND z.final
+                                AND z.id >= postbell.uuid_floor(n.created_at - interval '1 day')))
+                END AS others_due_at
             FROM gone q
             LEFT JOIN postbell.outbox n ON n.id = q.notification_id
         ),
@@ -173,22 +190,7 @@ enum ClaimStatement {
                     AND (a.only_device IS NULL OR v.device_no = a.only_device)
                     AND (a.not_device IS NULL OR v.device_no <> a.not_device))
             END AS nobody,
-            -- targets that wait for their own retry: the dispatch must not leave before them
-            CASE WHEN prior AND verdict = 0 THEN (
-                SELECT min(y.retry_at)
-                FROM postbell.deliveries y
-                WHERE y.notification_id = a.notification_id
-                    AND y.route_no = $1::int2
-                    AND y.retry_at > now()
-                    AND NOT y.final
-                    AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')
-                    AND NOT EXISTS (
-                        SELECT 1 FROM postbell.deliveries z
-                        WHERE z.notification_id = y.notification_id
-                            AND z.device_no = y.device_no
-                            AND z.final
-                            AND z.id >= postbell.uuid_floor(a.created_at - interval '1 day')))
-            END AS others_due_at,
+            CASE WHEN verdict = 0 THEN others_due_at END AS others_due_at,
             now() AS now
         FROM addressed a
         """

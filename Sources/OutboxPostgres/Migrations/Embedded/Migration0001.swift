@@ -5,7 +5,7 @@ extension Migration {
     /// 0001_tables.sql
     static let tables0001 = Migration(
         version: 1, name: "tables",
-        checksum: "3e2df2642d10bec7c8657d59691b68ada9d37145b65a90020711755442f067bb",
+        checksum: "01df8c34ace19882e0858de6e02d842c4cd3a46934975cf4ef1bf433f39c38cf",
         sql: #"""
 -- Postbell 0001: roles, schema, tables and their indexes.
 --
@@ -270,7 +270,10 @@ CREATE TABLE postbell.deliveries (
     topic           text,                         -- null: the route's app
     PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
-CREATE INDEX deliveries_notification ON postbell.deliveries (notification_id);
+-- A notification may be for very many devices: what has become of one of them must not cost a look at all.
+CREATE INDEX deliveries_notification ON postbell.deliveries (notification_id, device_no);
+-- When the first of those that are tried again is due.
+CREATE INDEX deliveries_retry ON postbell.deliveries (notification_id, retry_at) WHERE retry_at IS NOT NULL;
 -- The net under a missing day. It must stay empty (audit), so attaching a day never has rows to move.
 CREATE TABLE postbell.deliveries_default PARTITION OF postbell.deliveries DEFAULT;
 
