@@ -46,7 +46,7 @@ extension Dispatcher {
             return
         }
         let sent = lanes[lane].send(
-            inTime, slot: slot, of: leased, kinds: kinds, route: route, now: time, wallClock: wallClock(),
+            inTime, slot: slot, of: leased, kinds: kinds, route: route, now: (now, time), wallClock: wallClock(),
             isProbe: state.lanes[lane].probesCredential(route.number))
         for refusal in sent.refusals {
             end(refusal.tag, .outcome(refusal.outcome), attemptedAt: time, answeredAt: nil, now: now)

@@ -52,10 +52,14 @@ final class ProviderLane {
         var access: ProviderAccess?
     }
 
-    /// Sends targets of one lease and answers what did not become a request.
+    /// This instant, by the local clock and by the database's.
+    typealias Moment = (instant: ContinuousClock.Instant, time: Timestamp)
+
+    /// Sends targets of one lease and answers what did not become a request. What has to wait for a stream is not sent
+    /// once its check has grown too old or its deadline has passed.
     func send(
         _ targets: [Int32], slot: Int, of leased: LeasedBatch, kinds: [KindNumber: Kind], route: Route,
-        now: Timestamp, wallClock: Int64, isProbe: Bool
+        now: Moment, wallClock: Int64, isProbe: Bool
     ) -> SendReport {
         var report = SendReport()
         let batch = leased.claimed
@@ -75,7 +79,9 @@ final class ProviderLane {
             let tag = AttemptTag(slot: slot, target: Int(target), tokenMark: tokenMark)
             let dispatch = leased.dispatch(ofTarget: Int(target))
             if begun?.notification != dispatch.notification {
-                begun = begin(dispatch, of: batch, kinds: kinds, route: route, now: now, into: &requests)
+                let life = dispatch.expiresAt - now.time
+                requests.sendBy = min(leased.takenHoldUntil, now.instant + life)
+                begun = begin(dispatch, of: batch, kinds: kinds, route: route, now: now.time, into: &requests)
             }
             if begun?.isUnknown == true {
                 report.unsent.append(tag)

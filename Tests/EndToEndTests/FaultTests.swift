@@ -136,6 +136,38 @@ import Testing
         }
     }
 
+    /// Both were checked when they were handed over, and what has happened since counts all the same.
+    @Test func whatIsOverBeforeAConnectionStandsIsNotSent() async throws {
+        try await Stage.on(.postgres15) { stage in
+            await stage.apns.play(try Scenario("apns black-hole to 10m"))
+            try await stage.register("ada", token: "0a")
+            try await stage.run(
+                """
+                SELECT postbell.enqueue('approval_requested', 'ada', key, format('{"approval_id": "%s"}',
+                    gen_random_uuid()), subject => key, expires_at => now() + life)
+                FROM (VALUES ('late', interval '3 s'), ('over', interval '1 h')) v(key, life)
+                """)
+            let worker = try stage.startWorker([
+                "POSTBELL_CONNECT_TIMEOUT": "60s", "POSTBELL_REQUEST_TIMEOUT": "60s", "POSTBELL_LEASE": "2m",
+                "POSTBELL_STOP_TIMEOUT": "60s",
+            ])
+            try await eventually("both are in hand") {
+                try await stage.texts("SELECT sum(claimed) FROM postbell.in_flight") == ["2"]
+            }
+            try await stage.run("SELECT postbell.supersede('default', 'over')")
+            try await eventually("deadline and check have run out") {
+                let over = "SELECT min(expires_at) + interval '1 s' < now() FROM postbell.outbox"
+                return try await stage.texts(over) == ["true"]
+            }
+            await stage.apns.play(Scenario())
+            try await stage.waitFor("late", "expired")
+            try await stage.waitFor("over", "superseded")
+            #expect(await stage.apns.statistics.requests == 0)
+            #expect(try await worker.stop() == 0)
+            #expect(try await stage.audit() == [])
+        }
+    }
+
     @Test(arguments: [false, true])
     func aStopIsHeldUpByNoDatabaseThatHangs(beforeTheFirstSession: Bool) async throws {
         let proxy = try Proxy(to: DatabaseServer.postgres15.socketPath())

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import HTTP2
 import Testing
@@ -53,6 +54,42 @@ import Testing
             await harness.submit(1, first: 3)
             let results3 = try await harness.results(3)
             #expect(results3[2].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
+    @Test func whatWaitsForAStreamUntilItsTimeIsOverIsNotSent() async throws {
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 2)])
+            let first = try connection.requests(2)
+            _ = mayAnswer.wait(timeout: .now() + 30)
+            for request in first { connection.respond(request.stream) }
+            for identifier in ["id-4", "id-6"] {
+                let request = try connection.nextRequest()
+                guard request["apns-id"] == identifier else { throw ServerError.unexpected("\(request)") }
+                connection.respond(request.stream)
+            }
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.connectionsMax = 1
+        } _: { harness in
+            await harness.submit(2)
+            try await harness.wait("both are in flight") { $0.statistics.sent == 2 }
+            // In front of the others, it is found at once.
+            await harness.submit(1, first: 3, sendBy: .now)
+            let results1 = try await harness.results(1)
+            #expect(results1[0].tag == 3 && results1[0].fault == .notSent(.overdue))
+            await harness.submit(1, first: 4, sendBy: .now + .seconds(60))
+            await harness.submit(1, first: 5, sendBy: .now)
+            await harness.submit(1, first: 6)
+            mayAnswer.signal()
+            let results6 = try await harness.results(6)
+            let overdue = results6.filter { $0.fault == .notSent(.overdue) }.map(\.tag)
+            #expect(overdue == [3, 5])
+            #expect(results6.count { $0.status == 200 } == 4)
         }
         server.stop()
         #expect(server.failures.isEmpty)

@@ -70,11 +70,18 @@ extension ClientCore {
     }
 
     /// Requests that have waited too long are not sent any more, also when nobody came to look in time: of a process
-    /// that was paused, and of what it was given before, the caller's right to send may have run out.
+    /// that was paused, and of what it was given before, the caller's right to send may have run out. Those in front
+    /// are looked at; what is behind them is when its turn comes.
     func endOverdue(at now: ContinuousClock.Instant) {
-        while let slot = table.waiting.first, slot.pointee.submittedAt + configuration.queueTimeout <= now {
-            statistics.timeouts += 1
-            end(slot, .notSent(.timeout), at: now)
+        while let slot = table.waiting.first {
+            if slot.pointee.submittedAt + configuration.queueTimeout <= now {
+                statistics.timeouts += 1
+                end(slot, .notSent(.timeout), at: now)
+            } else if slot.pointee.isOverdue(at: now) {
+                end(slot, .notSent(.overdue), at: now)
+            } else {
+                return
+            }
         }
     }
 

@@ -80,14 +80,18 @@ final class ClientCore: EndOfTurnHandler {
         return min(sum, configuration.concurrency)
     }
 
-    /// How many more requests may be submitted now. The queue is never longer than what the peers let us send at once.
+    /// How many more requests may be submitted now. Requests that wait for a stream tell that another connection would
+    /// help; where none may be made, they would only grow old here. The queue is never longer than what the peers let
+    /// us send at once.
     func capacity(at now: ContinuousClock.Instant) -> Int {
         if isClosing || (retryAt.map { $0 > now } ?? false) && !connections.contains(where: { $0.state == .open }) {
             return 0
         }
         let isOpen = connections.contains { $0.state == .open }
         let allowed = isOpen ? streamsAllowed : 1
-        return max(0, allowed + min(configuration.queueLimit, max(1, allowed)) - table.all.count)
+        let mayGrow = allowed < configuration.concurrency && connections.count < configuration.connectionsMax
+        let queue = mayGrow || !isOpen ? min(configuration.queueLimit, max(1, allowed)) : 0
+        return max(0, allowed + queue - table.all.count)
     }
 
     /// Queues a batch.
@@ -188,6 +192,10 @@ final class ClientCore: EndOfTurnHandler {
             while inFlight < configuration.concurrency, let slot = table.waiting.first,
                 connection.hasRoom(bodySize: Int(slot.pointee.request.pointee.body.count))
             {
+                guard !slot.pointee.isOverdue(at: now) else {
+                    end(slot, .notSent(.overdue), at: now)
+                    continue
+                }
                 table.take(slot)
                 send(slot, to: connection, at: now)
             }

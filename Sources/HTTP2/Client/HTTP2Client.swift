@@ -47,8 +47,8 @@ package actor HTTP2Client {
         if core.connections.isEmpty { core.connect(at: .now) }
     }
 
-    /// How many more requests may be submitted now: the streams the peer allows plus a bounded queue, less those that
-    /// have no result yet. 0 while there is no connection and none may be tried.
+    /// How many more requests may be submitted now: the streams the peer allows and, while one more connection may be
+    /// made, a bounded queue, less those that have no result yet. 0 while there is no connection and none may be tried.
     package var capacity: Int { core.capacity(at: .now) }
 
     /// Gives everything back that waits for a stream, as `notSent(.closed)`. What is in flight goes on.

@@ -49,6 +49,8 @@ package struct HTTPRequest: Sendable {
     package let fieldCount: Int
     /// The whole body. Several requests may share one slice.
     package let body: ByteSlice
+    /// When the right to send it ends: what waits for a stream until then is given back. Nil for never.
+    package let sendBy: ContinuousClock.Instant?
 }
 
 /// A header of one request.
@@ -75,6 +77,8 @@ package struct HTTPRequestBatch: Sendable {
     package private(set) var sharedHeaders: [[HTTPHeader]] = []
     /// The requests, in the order in which they are to be sent.
     package private(set) var requests: [HTTPRequest] = []
+    /// When the right to send the requests added from now on ends; nil for never.
+    package var sendBy: ContinuousClock.Instant?
 
     /// An empty batch.
     package init() {}
@@ -115,6 +119,7 @@ package struct HTTPRequestBatch: Sendable {
         body: ByteSlice
     ) {
         requests.append(
-            HTTPRequest(tag: tag, shared: shared, path: path, fields: fields, fieldCount: count, body: body))
+            HTTPRequest(
+                tag: tag, shared: shared, path: path, fields: fields, fieldCount: count, body: body, sendBy: sendBy))
     }
 }

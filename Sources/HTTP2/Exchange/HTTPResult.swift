@@ -52,6 +52,8 @@ package enum HTTPFaultReason: String, Equatable, Sendable {
     case connectionLost = "connection_lost"
     /// No whole answer within the request timeout.
     case timeout = "timeout"
+    /// It waited for a stream until it was not to be sent any more.
+    case overdue = "overdue"
     /// The answer broke HTTP/2 or had no final status.
     case malformedAnswer = "malformed_answer"
     /// The client was closed before the request left.

@@ -79,6 +79,11 @@ struct RequestSlot {
         phase = .waiting
     }
 
+    /// Whether the right to send it has ended.
+    func isOverdue(at now: ContinuousClock.Instant) -> Bool {
+        request.pointee.sendBy.map { $0 <= now } ?? false
+    }
+
     /// Forgets what a try has brought, before another one.
     mutating func beginAgain() {
         isComplete = false

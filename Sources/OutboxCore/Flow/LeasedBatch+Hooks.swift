@@ -60,8 +60,9 @@ extension LeasedBatch {
         hooked[part].stage = .clear(until: until)
     }
 
-    /// Takes at most `limit` targets of a part for sending.
+    /// Takes at most `limit` targets of a part that the hooks have let through, for sending.
     mutating func take(_ limit: Int, ofPart part: Int) -> ArraySlice<Int32> {
+        if case .clear(let until) = hooked[part].stage { takenHoldUntil = until }
         let taken = hooked[part].targets.prefix(limit)
         hooked[part].targets = hooked[part].targets.dropFirst(limit)
         if hooked[part].targets.isEmpty { hooked.remove(at: part) }

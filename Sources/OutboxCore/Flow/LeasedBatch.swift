@@ -11,6 +11,8 @@ package struct LeasedBatch: Sendable {
     package private(set) var renewAt: ContinuousClock.Instant
     /// Until when the last check of the unsent rows counts, from before its statement was sent.
     package private(set) var checkHoldsUntil: ContinuousClock.Instant
+    /// Until when the targets that were taken last may be sent, by what they were checked for.
+    package internal(set) var takenHoldUntil: ContinuousClock.Instant
     /// Whether a re-check is under way.
     package private(set) var isChecking = false
     /// Targets that were not taken for sending, oldest claim first.
@@ -48,6 +50,7 @@ package struct LeasedBatch: Sendable {
         renewAt = askedAt + settings.lease / 3
         recheckAfter = settings.recheckAfter
         checkHoldsUntil = askedAt + settings.recheckAfter
+        takenHoldUntil = checkHoldsUntil
         targetsPerRow = settings.targetsPerClaim
         pending = Settlement(
             batch: claimed.identifier, route: claimed.route, positions: claimed.dispatches.count)
@@ -86,6 +89,7 @@ package struct LeasedBatch: Sendable {
     mutating func take(_ limit: Int) -> ArraySlice<Int32> {
         let taken = unsent.prefix(limit)
         unsent = unsent.dropFirst(limit)
+        takenHoldUntil = checkHoldsUntil
         return taken
     }
 

@@ -180,9 +180,13 @@ actor ClientHarness {
         await client?.close(within: limit)
     }
 
-    /// Submits `count` requests like those to APNs, tagged from `first`.
-    func submit(_ count: Int = 1, first: UInt64 = 1, body: [UInt8] = Array("{}".utf8)) {
+    /// Submits `count` requests like those to APNs, tagged from `first`; `sendBy` is the end of the right to send them.
+    func submit(
+        _ count: Int = 1, first: UInt64 = 1, body: [UInt8] = Array("{}".utf8),
+        sendBy: ContinuousClock.Instant? = nil
+    ) {
         var batch = HTTPRequestBatch()
+        batch.sendBy = sendBy
         let shared = batch.addSharedHeaders([
             HTTPHeader("authorization", "bearer secret", isSensitive: true),
             HTTPHeader("apns-topic", "com.example.app"),
