@@ -43,6 +43,23 @@ import Testing
         #expect(alone.credits.map(\.rows) == [1])
     }
 
+    /// Whichever of the two kills the worker, the other one would count its death, again and again.
+    @Test func noSuspectIsClaimedBesideAnother() throws {
+        var scene = DispatchScene()
+        scene.claim([scene.row(targets: 0..<1, crashes: 2)])
+        let beside = scene.state.planClaim(work(waiting(1, .suspect)), now: scene.at(0))
+        #expect(beside == nil)
+        let others = work(waiting(1, .suspect), waiting(1, .once))
+        #expect(try plan(&scene, others).crashClass == .once)
+        #expect(scene.sent() == [0])
+        scene.end(0, .outcome(Outcome(.delivered, status: 200)))
+        _ = try scene.flush()
+        let unwritten = scene.state.planClaim(work(waiting(1, .suspect)), now: scene.at(0))
+        #expect(unwritten == nil, "it is held until its result is written")
+        _ = scene.settle(owned: true, ledgerRows: 1, returned: 0)
+        #expect(try plan(&scene, work(waiting(1, .suspect))).crashClass == .suspect)
+    }
+
     @Test func routesTakeTurns() throws {
         var scene = DispatchScene(lanes: 3)
         let all = work(waiting(1), waiting(2), waiting(3))

@@ -125,11 +125,20 @@ package struct DispatchState: Sendable {
         for share in due {
             guard let lane = lanes.firstIndex(where: { $0.routes.contains(share.route) }),
                 lanes[lane].isOpen(share.route, at: now), isWorthAClaim(lane, at: now),
+                share.crashClass != .suspect || !holdsSuspect,
                 !groups.contains(where: { $0.route == share.route && $0.crashClass == share.crashClass })
             else { continue }
             groups.append((share.route, share.crashClass, lane))
         }
         return groups
+    }
+
+    /// Whether a suspect is held. No other one is claimed beside it: if it kills this worker, a second one would die
+    /// with it, each time, and be set aside like it.
+    private var holdsSuspect: Bool {
+        batches.contains { batch in
+            batch.map { $0.claimed.dispatches.contains { $0.crashes >= CrashClass.suspect.rawValue } } ?? false
+        }
     }
 
     /// Rows that a lane can use now: free slots of its transport and 100 ms of its measured rate, less what it holds.
