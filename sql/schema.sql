@@ -1688,7 +1688,7 @@ BEGIN
             RETURNING l.* INTO lease;
             counted := (
                 recover.healthy_since < lease.claimed_at
-                OR (recover.healthy_since < now() - interval '9 s' AND EXISTS (
+                OR (recover.healthy_since < now() - interval '4 s' AND EXISTS (
                     SELECT 1 FROM postbell.workers w
                     WHERE w.owner = lease.owner
                         AND w.stopped_at IS NULL

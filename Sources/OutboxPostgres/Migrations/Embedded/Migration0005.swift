@@ -5,7 +5,7 @@ extension Migration {
     /// 0005_dispatch.sql
     static let dispatch0005 = Migration(
         version: 5, name: "dispatch",
-        checksum: "184c58fee7395162d9393d707419236f9fc58ac5c2cafd6694a2236b7ba0d11c",
+        checksum: "a3675969600b4bcd4d0101fbe6a32ebf2f8ad5b47bad8a0c5e5fdc3e724e14f3",
         sql: #"""
 -- Postbell 0005: what workers call beside their own statements (recovery, the days of the ledger), and how they are.
 --
@@ -26,10 +26,11 @@ $$;
 -- of it can pass the fence any more; the later ones see every settle that held the lease before. For each open
 -- position an `unknown` row tells whom the lost worker may have sent to: the targets are in the lease, for they cannot
 -- be derived from today's devices. `crashes` rises only if the caller was connected since before the claim (else it
--- may be the database that was away), or the owner is dead: whoever lives is back within ten seconds of a database that
--- is, and its heartbeat has not come since the caller is connected. Without the latter a worker that is alone would be
--- killed by the same row in each of its lives. Only a row that was alone in its lease is set aside. Called with the
--- rights of the dispatcher.
+-- may be the database that was away), or the owner is dead: its heartbeat has not come since the caller is connected,
+-- though callers leave it the time to be back, a lease and ten seconds at most. Without the latter a worker that is
+-- alone would be killed by the same row in each of its lives; so the four seconds, which tell apart a clock that was
+-- set, are less than the shortest lease. Only a row that was alone in its lease is set aside. Called with the rights
+-- of the dispatcher.
 CREATE FUNCTION postbell.recover(
     healthy_since timestamptz,
     lease_limit   int,
@@ -61,7 +62,7 @@ BEGIN
             RETURNING l.* INTO lease;
             counted := (
                 recover.healthy_since < lease.claimed_at
-                OR (recover.healthy_since < now() - interval '9 s' AND EXISTS (
+                OR (recover.healthy_since < now() - interval '4 s' AND EXISTS (
                     SELECT 1 FROM postbell.workers w
                     WHERE w.owner = lease.owner
                         AND w.stopped_at IS NULL
