@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Providers fail for minutes, and what workers do about it is counted.
+"""Providers and the database fail, loads are large, and what workers do about it is counted.
 
     faults.py --programs FOLDER --server CONNECTION --folder FOLDER [--minutes N] [--rows N]
               [--own-network] [--only NAME]…
@@ -10,19 +10,24 @@ prints one line. The status is 0 when all holds, 3 when a limit broke or could n
 """
 
 import argparse
+import copy
 import os
 import subprocess
 import sys
 import threading
 
 import backlog
+import expiry
+import fault_free
 import isolation
 import outages
 import pausing
+import poison
 import pooler
 import refusals
 import refusing
 import restart
+import revoke
 import sessions
 import storm
 import waking
@@ -36,10 +41,18 @@ DATABASE = {"restart": restart.restart, "failover-sync": restart.synchronous, "f
             "pooler": pooler.run, "recovery": refusing.recovery, "disk": refusing.disk, "wal": refusing.wal,
             "limits": refusing.limits, "slow": refusing.slow, "locks": refusing.locks, "notify": waking.notify,
             "flood": waking.flood, "paused": pausing.paused}
+# Nothing fails but what is named; there are many rows: so many by default.
+SIZES = {"fault-free": (fault_free.run, 1_000_000), "expiry": (expiry.run, 1_000_000),
+         "revoke": (revoke.run, 6_000), "poison": (poison.run, 1_000)}
+ROWS = 20_000  # of the others
+EVERY = {name: (fault, ROWS) for name, fault in (TOGETHER | ALONE | DATABASE).items()} | SIZES
 
 
-def guarded(fault, options, broken):
+def guarded(name, options, broken):
     """Runs one fault; whatever it raises is its failure, and the others go on."""
+    fault, rows = EVERY[name]
+    options = copy.copy(options)
+    options.rows = options.rows or rows
     try:
         faults = fault(options)
     except SystemExit as end:
@@ -56,24 +69,23 @@ def main():
     for name in ("programs", "server", "folder", "postgres", "clusters"):
         arguments.add_argument(f"--{name}", required=True)
     arguments.add_argument("--minutes", type=int, default=10)
-    arguments.add_argument("--rows", type=int, default=20_000)
+    arguments.add_argument("--rows", type=int)
     arguments.add_argument("--account", default="")
     arguments.add_argument("--own-network", action="store_true")
-    arguments.add_argument("--only", action="append", choices=[*TOGETHER, *ALONE, *DATABASE], default=[])
+    arguments.add_argument("--only", action="append", choices=[*EVERY], default=[])
     options = arguments.parse_args()
     if options.own_network:  # a new one has nothing but a loopback interface that is down
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     broken = []
-    wanted = options.only or [*TOGETHER, *ALONE, *DATABASE]
-    threads = [threading.Thread(target=guarded, args=(fault, options, broken))
-               for name, fault in TOGETHER.items() if name in wanted]
+    wanted = options.only or [*EVERY]
+    threads = [threading.Thread(target=guarded, args=(name, options, broken)) for name in TOGETHER if name in wanted]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for name, fault in (ALONE | DATABASE).items():
-        if name in wanted:
-            guarded(fault, options, broken)
+    for name in EVERY:
+        if name in wanted and name not in TOGETHER:
+            guarded(name, options, broken)
     sys.exit(3 if broken else 0)
 
 

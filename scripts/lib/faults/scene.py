@@ -33,6 +33,8 @@ class Scene(Stand):
     """`with Scene(options, name) as scene`: everything up, workers and load too, and gone afterwards. `wire` makes
     what stands between the workers and the server; the load never goes through it."""
 
+    workers_wanted = 2
+
     def __init__(self, options, name, scenario=("apns delay 50ms",), rate=RATE, settings=None, wire=None):
         super().__init__(copy.copy(options), name, list(scenario))
         self.rate, self.settings, self.wire = rate, SETTINGS | (settings or {}), wire
@@ -48,23 +50,30 @@ class Scene(Stand):
             self.primary.start()
             self.options.server = self.primary.connection()
             super().__enter__()
-            self.register(PEOPLE)
+            self.register_devices()
             self.start_fake()
             self.prepare()
             if self.wire:
                 self.wire = self.wire(self.primary.path()).__enter__()
             self.hygiene = Hygiene(self.connect_watcher, ROLE)
-            self.running = [self.start_worker() for _ in range(2)]
-            self.start_load()
-            wait_until("both workers are at work", lambda: all(worker.pid for worker in self.running) and one(
-                self.watcher, "SELECT count(DISTINCT worker_no) FROM postbell.deliveries") == 2, 60)
+            self.running = [self.start_worker() for _ in range(self.workers_wanted)]
+            self.begin()
             return self
         except BaseException:
             self.__exit__()
             raise
 
+    def register_devices(self):
+        self.register(PEOPLE)
+
     def prepare(self):
         """For those who need more than one server or other roles, before the workers start."""
+
+    def begin(self):
+        """The workers have been started: gives them work, and waits until both are at it."""
+        self.start_load()
+        wait_until("both workers are at work", lambda: all(worker.pid for worker in self.running) and one(
+            self.watcher, "SELECT count(DISTINCT worker_no) FROM postbell.deliveries") == 2, 60)
 
     def __exit__(self, *_):
         if self.hygiene:
@@ -190,11 +199,7 @@ class Scene(Stand):
         began = time.monotonic()
         left = self.wait_until_settled(LIMIT)
         seconds = time.monotonic() - began
-        for worker in self.running:
-            worker.process.send_signal(signal.SIGTERM)
-        for worker in self.running:
-            if worker.process.wait(30) != 0:
-                self.faults.append(f"a worker ended with {worker.process.returncode} after SIGTERM")
+        self.end_workers()
         if left:
             self.faults.append(f"{left} rows still wait")
         committed = {name: person for name, person in self.committed().items() if name not in gone}
@@ -208,8 +213,19 @@ class Scene(Stand):
                      f"{verdict.accepted}, duplicate {verdict.duplicate} ({causes}), unexplained "
                      f"{verdict.unexplained}, unknown {verdict.unknown}, superseded {verdict.late}, lost "
                      f"{verdict.lost}, {names}, {more}, all settled {seconds:.1f} s later", self.faults)
+        return faults + self.say_hygiene(deadlocks, oldest)
+
+    def say_hygiene(self, deadlocks=0, oldest=OLDEST):
+        """The line of what the workers' sessions cost everybody else; answers faults."""
         numbers, unclean = self.hygiene.report(deadlocks, oldest)
-        return faults + say(f"{self.name}, hygiene", numbers, unclean)
+        return say(f"{self.name}, hygiene", numbers, unclean)
+
+    def end_workers(self):
+        for worker in self.running:
+            worker.process.send_signal(signal.SIGTERM)
+        for worker in self.running:
+            if worker.process.wait(30) != 0:
+                self.faults.append(f"a worker ended with {worker.process.returncode} after SIGTERM")
 
     def judge(self, excuse, committed, arrivals, gone):
         devices, tokens = {}, {}
@@ -227,7 +243,7 @@ class Scene(Stand):
                         self.watcher.execute("SELECT * FROM postbell.audit()").fetchall()
                         # What was sent and lost with the database is on the ledger all the same, as it should be.
                         if not (fault == "ledger_orphan" and str(name) in gone)]
-        unheard = statuses.keys() - committed.keys()
+        unheard = statuses.keys() - committed.keys() - gone
         if unheard:
             self.faults.append(f"the outbox has {len(unheard)} rows that the producer never heard of")
         return verdict

@@ -42,17 +42,21 @@ def uuid_time(identifier):
 
 
 def read_arrivals(path, offset):
-    """What the fake provider has logged from `offset` on. No answer (status 0) may have rung the phone all the same."""
-    arrivals = []
+    """What the fake provider has logged from `offset` on."""
+    return list(each_arrival(path, offset))
+
+
+def each_arrival(path, offset=0):
+    """The same one by one, for logs that are too long to be kept. No answer (status 0) may have rung the phone all the
+    same."""
     with open(path, encoding="utf-8") as log:
         log.seek(offset)
         for line in log:
             entry = json.loads(line)
             at = datetime.datetime.fromisoformat(entry["time"].replace("Z", "+00:00")).timestamp()
             headers = entry["headers"]
-            arrivals.append(Arrival(at, headers.get("apns-id"), headers.get("apns-collapse-id"),
-                                    entry["path"].rsplit("/", 1)[1], entry["status"] in (0, 200)))
-    return arrivals
+            yield Arrival(at, headers.get("apns-id"), headers.get("apns-collapse-id"),
+                          entry["path"].rsplit("/", 1)[1], entry["status"] in (0, 200))
 
 
 class Verdict:
