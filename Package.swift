@@ -117,7 +117,9 @@ let package = Package(
             exclude: ["Peers"]  // servers in other languages
         ),
         tests("Credentials", ["Credentials"]),
-        tests("OutboxPostgres", ["OutboxPostgres", "OutboxCore", "APNS", "Postgres", "EventLoop", "Support"]),
+        tests(
+            "OutboxPostgres",
+            ["OutboxPostgres", "OutboxCore", "APNS", "FCM", "HTTP2", "Postgres", "EventLoop", "Support"]),
         tests("APNS", ["APNS", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders", "Support"]),
         tests(
             "FCM", ["FCM", "OutboxCore", "HTTP2", "Credentials", "EventLoop", "FakeProviders", "Support"],

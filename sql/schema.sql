@@ -46,6 +46,40 @@ $_$;
 
 ALTER FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.assign_namespace(role name, namespace text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+#variable_conflict use_column
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname = assign_namespace.role) THEN
+        PERFORM postbell.refuse('code.invalid', 'there is no such role');
+    END IF;
+    IF assign_namespace.namespace !~ '^[a-z0-9._-]{1,64}/[a-z0-9._-]{1,64}$' THEN
+        PERFORM postbell.refuse('code.invalid', 'a namespace is publisher/app, each 1 to 64 of a-z, 0-9, _ . -');
+    END IF;
+    IF EXISTS (
+            SELECT 1 FROM postbell.namespaces n
+            WHERE n.namespace = assign_namespace.namespace AND n.role_name <> assign_namespace.role) THEN
+        PERFORM postbell.refuse('code.invalid', 'the namespace is another role''s');
+    END IF;
+    DELETE FROM postbell.codes c
+    USING postbell.namespaces n
+    WHERE n.role_name = assign_namespace.role
+        AND c.namespace = n.namespace
+        AND n.namespace IS DISTINCT FROM assign_namespace.namespace;
+    DELETE FROM postbell.namespaces n
+    WHERE n.role_name = assign_namespace.role AND n.namespace IS DISTINCT FROM assign_namespace.namespace;
+    IF assign_namespace.namespace IS NOT NULL THEN
+        INSERT INTO postbell.namespaces (role_name, namespace)
+        VALUES (assign_namespace.role, assign_namespace.namespace)
+        ON CONFLICT (role_name) DO NOTHING;
+    END IF;
+END
+$_$;
+
+ALTER FUNCTION postbell.assign_namespace(role name, namespace text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '1 day'::interval), grace interval DEFAULT '00:01:00'::interval) RETURNS TABLE(fault text, notification_id uuid, detail text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -452,6 +486,162 @@ $$;
 
 ALTER FUNCTION postbell.cancel(id uuid) OWNER TO postbell_owner;
 
+CREATE TABLE postbell.codes (
+    namespace text NOT NULL,
+    key text NOT NULL,
+    title text NOT NULL,
+    body text,
+    target text,
+    route text,
+    thread text,
+    installed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    installed_by text DEFAULT SESSION_USER NOT NULL
+);
+
+ALTER TABLE postbell.codes OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.code_entry(entry postbell.codes) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT '{' || pg_catalog.concat_ws(',',
+        '"title":' || pg_catalog.to_json(entry.title)::text,
+        '"body":' || pg_catalog.to_json(entry.body)::text,
+        '"target":' || pg_catalog.to_json(entry.target)::text,
+        '"route":' || pg_catalog.to_json(entry.route)::text,
+        '"thread":' || pg_catalog.to_json(entry.thread)::text) || '}'
+$$;
+
+ALTER FUNCTION postbell.code_entry(entry postbell.codes) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.code_fault(content jsonb, keys jsonb, lacks_extension boolean) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    code text;
+BEGIN
+    SELECT min(k.key) INTO code FROM jsonb_each(keys) k
+    WHERE k.value ->> 'type' = 'code' AND (k.value ->> 'required')::boolean;
+    IF code IS NULL OR EXISTS (
+            SELECT 1 FROM jsonb_each(keys) k
+            WHERE k.key <> code AND k.value ->> 'type' NOT IN ('int', 'uuid', 'bool')) THEN
+        RETURN 'a kind of codes has one required key of type code, and beside it int, uuid and bool only';
+    END IF;
+    IF content ? 'form' THEN
+        RETURN 'form does not go with codes';
+    END IF;
+    IF NOT content ? 'data'
+            OR NOT postbell.uses_own_value(content - 'fcm', 'mapping')
+            OR NOT EXISTS (
+                SELECT 1 FROM jsonb_each(content -> 'data') d WHERE d.value #>> '{}' = '{' || code || '}') THEN
+        RETURN 'data of a kind of codes must hold the code and {$mapping}';
+    END IF;
+    IF lacks_extension THEN
+        RETURN 'an alert of a kind of codes needs mutable_content, so that the app can put the code into words';
+    END IF;
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.code_fault(content jsonb, keys jsonb, lacks_extension boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.codes_fault(codes jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    entry record;
+BEGIN
+    IF jsonb_typeof(codes) IS DISTINCT FROM 'object' THEN
+        RETURN 'codes are an object of key to entry';
+    END IF;
+    IF (SELECT count(*) FROM jsonb_object_keys(codes)) > 10000 THEN
+        RETURN 'a namespace has at most 10000 codes';
+    END IF;
+    FOR entry IN SELECT c.key, c.value FROM jsonb_each(codes) c LOOP
+        -- no colon and no slash: a key cannot name a namespace
+        IF entry.key !~ '^[A-Za-z0-9._-]{1,64}$' THEN
+            RETURN 'a code''s key is 1 to 64 of a-z, A-Z, 0-9, _ . -';
+        END IF;
+        IF jsonb_typeof(entry.value) <> 'object' OR NOT entry.value ? 'title'
+                OR EXISTS (
+                    SELECT 1 FROM jsonb_each(entry.value) m
+                    WHERE m.key NOT IN ('title', 'body', 'target', 'route', 'thread')
+                        OR jsonb_typeof(m.value) <> 'string'
+                        OR char_length(m.value #>> '{}') NOT BETWEEN 1 AND 500) THEN
+            RETURN 'code "' || entry.key || '" has a title, and may have body, target, route and thread, each a text of'
+                || ' 1 to 500 characters, and nothing else';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.codes_fault(codes jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.content_bytes(presentation text, content jsonb) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    AS $_$
+    SELECT postbell.text_bytes(presentation, content -> 'title')
+        + postbell.text_bytes(presentation, content -> 'subtitle')
+        + postbell.text_bytes(presentation, content -> 'body')
+        + coalesce(octet_length(content ->> 'container'), 0)
+        + coalesce((
+            SELECT sum(octet_length(d.key) + octet_length(d.value::text))::int
+            FROM jsonb_each(content -> 'data') d
+            WHERE d.value #>> '{}' !~ '^\{.*\}$'), 0)
+$_$;
+
+ALTER FUNCTION postbell.content_bytes(presentation text, content jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.content_fault(presentation text, content jsonb, keys jsonb, lacks_extension boolean) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    named   text;
+    allowed text[] := '{title,subtitle,body,container,data,fcm}' || CASE presentation
+        WHEN 'template' THEN '{form,labels,visible}'::text[]
+        WHEN 'localized' THEN '{form}'
+        WHEN 'code' THEN '{form}'
+    END;
+BEGIN
+    IF presentation = 'raw' THEN
+        RETURN NULL;
+    END IF;
+    IF jsonb_typeof(content) IS DISTINCT FROM 'object' THEN
+        RETURN 'content is an object';
+    END IF;
+    SELECT min(k) INTO named FROM jsonb_object_keys(content) k WHERE k <> ALL (allowed);
+    IF named IS NOT NULL THEN
+        RETURN 'content of this presentation has no member "' || left(named, 64) || '"';
+    END IF;
+    IF content ? 'form' THEN
+        IF content -> 'form' <> '"badge"' THEN
+            RETURN 'form is "badge" or not there';
+        END IF;
+        IF (content - 'form' - 'fcm' <> '{}') THEN
+            RETURN 'form "badge" goes with fcm and with nothing else';
+        END IF;
+    END IF;
+    IF content ? 'container' AND NOT (
+            jsonb_typeof(content -> 'container') = 'string'
+            AND content ->> 'container' ~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$'
+            AND content ->> 'container' <> 'aps') THEN
+        RETURN 'container is a name of 1 to 64 of a-z, A-Z, 0-9, _ . - that begins with a letter, and not aps';
+    END IF;
+    RETURN coalesce(
+        CASE WHEN content ? 'labels' THEN postbell.labels_fault(content -> 'labels', keys) END,
+        postbell.visible_fault(presentation, coalesce(content -> 'visible', '{}'), keys),
+        CASE WHEN content ? 'title' THEN postbell.text_fault(presentation, 'title', content -> 'title', keys) END,
+        CASE WHEN content ? 'subtitle' THEN
+            postbell.text_fault(presentation, 'subtitle', content -> 'subtitle', keys) END,
+        CASE WHEN content ? 'body' THEN postbell.text_fault(presentation, 'body', content -> 'body', keys) END,
+        CASE WHEN content ? 'data' THEN postbell.members_fault('data', content -> 'data', keys) END,
+        CASE WHEN content ? 'fcm' THEN postbell.members_fault('fcm', content -> 'fcm', keys) END,
+        CASE WHEN presentation = 'code' THEN postbell.code_fault(content, keys, lacks_extension) END);
+END
+$_$;
+
+ALTER FUNCTION postbell.content_fault(presentation text, content jsonb, keys jsonb, lacks_extension boolean) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.create_partitions(days_ahead integer DEFAULT 3, lock_limit text DEFAULT '200ms'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -494,8 +684,6 @@ CREATE FUNCTION postbell.define_kind(name text, presentation text, payload jsonb
 DECLARE
     compiled jsonb := '{}';
     entry    record;
-    used     text;
-    template text;
     fault    text;
     previous postbell.kinds;
     wanted   postbell.kinds;
@@ -505,12 +693,17 @@ BEGIN
         PERFORM postbell.refuse(
             'kind.invalid', 'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
     END IF;
-    IF define_kind.presentation NOT IN ('template', 'raw') THEN
-        PERFORM postbell.refuse('kind.invalid', 'presentation must be template or raw');
+    IF coalesce(define_kind.presentation NOT IN ('template', 'localized', 'code', 'raw'), true) THEN
+        PERFORM postbell.refuse('kind.invalid', 'presentation must be template, localized, code or raw');
+    END IF;
+    IF jsonb_typeof(define_kind.payload) IS DISTINCT FROM 'object' THEN
+        PERFORM postbell.refuse('kind.invalid', 'payload is an object of keys and types');
     END IF;
     IF define_kind.presentation = 'raw'
-            AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}') THEN
-        PERFORM postbell.refuse('kind.invalid', 'a raw kind names its producer roles and declares no payload');
+            AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}'
+                OR define_kind.content <> '{}') THEN
+        PERFORM postbell.refuse(
+            'kind.invalid', 'a raw kind names its producer roles and declares neither payload nor content');
     END IF;
     FOR entry IN
         SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
@@ -525,31 +718,12 @@ BEGIN
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
-    IF jsonb_typeof(define_kind.content) <> 'object'
-            OR EXISTS (
-                SELECT 1 FROM jsonb_object_keys(define_kind.content) k
-                WHERE k NOT IN ('title', 'subtitle', 'body', 'container')) THEN
-        PERFORM postbell.refuse('kind.invalid', 'content is an object of title, subtitle, body and container');
+    fault := postbell.content_fault(
+        define_kind.presentation, define_kind.content, compiled,
+        define_kind.push_type = 'alert' AND NOT define_kind.mutable_content);
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse('kind.content', fault);
     END IF;
-    FOR entry IN SELECT c.key, c.value FROM jsonb_each(define_kind.content) c LOOP
-        IF jsonb_typeof(entry.value) <> 'string' THEN
-            PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" has the wrong type');
-        END IF;
-        IF entry.key IN ('title', 'subtitle', 'body') THEN
-            -- a doubled brace stands for itself
-            template := replace(replace(entry.value #>> '{}', '{{', ''), '}}', '');
-            IF regexp_replace(template, '\{[^{}]+\}', '', 'g') ~ '[{}]' THEN
-                PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" has a brace left open');
-            END IF;
-            FOR used IN SELECT m[1] FROM regexp_matches(template, '\{([^{}]+)\}', 'g') m LOOP
-                IF NOT compiled ? used THEN
-                    PERFORM postbell.refuse(
-                        'kind.invalid',
-                        'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
-                END IF;
-            END LOOP;
-        END IF;
-    END LOOP;
     fault := postbell.push_type_fault(
         define_kind.push_type, define_kind.priority, define_kind.presentation, define_kind.content,
         define_kind.category, define_kind.sound, define_kind.interruption_level, define_kind.mutable_content);
@@ -578,9 +752,11 @@ BEGIN
         previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
         define_kind.presentation, define_kind.payload, compiled,
         ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
-        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
-        define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age,
-        define_kind.provider_ttl, define_kind.retry, define_kind.collapse, define_kind.interruption_level,
+        define_kind.content, postbell.visible_keys(define_kind.content, compiled),
+        postbell.uses_own_value(define_kind.content, 'instance'), define_kind.content ? 'form',
+        define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type,
+        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
+        define_kind.retry, define_kind.collapse, define_kind.interruption_level,
         define_kind.category, define_kind.sound, define_kind.group_by_thread, define_kind.mutable_content,
         define_kind.ends_when_seen, previous.created_at);
     IF previous.kind_no IS NOT NULL THEN
@@ -592,7 +768,7 @@ BEGIN
         END IF;
         UPDATE postbell.kinds k SET current = false WHERE k.kind_no = previous.kind_no;
     END IF;
-    wanted.revision := coalesce(previous.revision, 0) + 1;
+    wanted.revision := (SELECT coalesce(max(k.revision), 0) + 1 FROM postbell.kinds k WHERE k.name = define_kind.name);
     wanted.created_at := clock_timestamp();
     INSERT INTO postbell.kinds OVERRIDING USER VALUE SELECT (wanted).* RETURNING kind_no INTO number;
     RETURN number;
@@ -1041,6 +1217,26 @@ $$;
 
 ALTER FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.drop_kind(name text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    revisions int[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.kind ' || drop_kind.name, 0));
+    revisions := ARRAY(SELECT k.kind_no FROM postbell.kinds k WHERE k.name = drop_kind.name);
+    IF EXISTS (SELECT 1 FROM postbell.open_of_kinds(revisions)) THEN
+        PERFORM postbell.refuse('kind.in_use', 'notifications of it are open');
+    END IF;
+    UPDATE postbell.kinds k SET current = false WHERE k.name = drop_kind.name AND k.current;
+    RETURN FOUND;
+END
+$$;
+
+ALTER FUNCTION postbell.drop_kind(name text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text DEFAULT '{}'::text, subject text DEFAULT NULL::text, thread text DEFAULT NULL::text, tenant_id text DEFAULT NULL::text, device_id uuid DEFAULT NULL::uuid, except_device_id uuid DEFAULT NULL::uuid, urgency text DEFAULT NULL::text, collapse_key text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, silent boolean DEFAULT false, badge integer DEFAULT NULL::integer) RETURNS uuid
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1142,6 +1338,38 @@ $$;
 
 ALTER FUNCTION postbell.heartbeat_limit() OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.holds_credential(value text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT value COLLATE "C" ~ (
+            '-----BEGIN '
+            -- JSON web tokens
+            || '|eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}'
+            -- Amazon, Google
+            || '|(AKIA|ASIA)[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30}|ya29\.[A-Za-z0-9_-]{10}|GOCSPX-'
+            -- GitHub, GitLab, npm, PyPI, Hugging Face
+            || '|gh[opsru]_[A-Za-z0-9]{20}|github_pat_[A-Za-z0-9_]{20}|glpat-[A-Za-z0-9_-]{16}|npm_[A-Za-z0-9]{30}'
+            || '|pypi-[A-Za-z0-9_-]{16}|hf_[A-Za-z0-9]{20}'
+            -- Slack, Telegram
+            || '|xox[abeoprs]-[A-Za-z0-9-]{10}|xapp-[A-Za-z0-9-]{10}|hooks\.slack\.com/services/'
+            || '|[0-9]{8,10}:[A-Za-z0-9_-]{35}'
+            -- OpenAI, Anthropic, Stripe and who copied their form
+            || '|\m(sk|pk|rk)[-_][A-Za-z0-9_-]{16}|whsec_[A-Za-z0-9]{16}'
+            -- a name and a password in an address
+            || '|[a-z][a-z0-9+.-]*://[^/ :@]*:[^/ @]+@'
+            -- digests and keys: long and without a space
+            || '|[0-9a-fA-F]{32}')
+        OR value COLLATE "C" ~* (
+            '\m(bearer|basic) +[a-z0-9._~+/=-]{12}'
+            || '|(password|passwd|passphrase|passcode|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key'
+            || '|credentials?|authorization)["'']? *[:=] *["'']?[^ "'']{4}')
+        -- long and of all kinds of letters
+        OR value COLLATE "C" ~ (
+            '(?=[A-Za-z0-9+/_=-]*[0-9])(?=[A-Za-z0-9+/_=-]*[a-z])(?=[A-Za-z0-9+/_=-]*[A-Z])[A-Za-z0-9+/_=-]{40}')
+$$;
+
+ALTER FUNCTION postbell.holds_credential(value text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.hook_fault(function oid) RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1215,6 +1443,41 @@ $_$;
 
 ALTER FUNCTION postbell.hook_function(function_schema name, function_name name) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.install_codes(codes jsonb) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    own   text := postbell.own_namespace();
+    fault text := postbell.codes_fault(install_codes.codes);
+BEGIN
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse('code.invalid', fault);
+    END IF;
+    -- two installers of one namespace, one after the other
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.codes ' || own, 0));
+    DELETE FROM postbell.codes c WHERE c.namespace = own AND NOT install_codes.codes ? c.key;
+    INSERT INTO postbell.codes AS c (namespace, key, title, body, target, route, thread)
+    SELECT own, e.key, e.value ->> 'title', e.value ->> 'body', e.value ->> 'target', e.value ->> 'route',
+        e.value ->> 'thread'
+    FROM jsonb_each(install_codes.codes) e
+    ON CONFLICT (namespace, key) DO UPDATE SET
+        title = excluded.title,
+        body = excluded.body,
+        target = excluded.target,
+        route = excluded.route,
+        thread = excluded.thread,
+        installed_at = excluded.installed_at,
+        installed_by = excluded.installed_by
+    WHERE (c.title, c.body, c.target, c.route, c.thread)
+        IS DISTINCT FROM (excluded.title, excluded.body, excluded.target, excluded.route, excluded.thread);
+    RETURN (SELECT count(*) FROM postbell.codes c WHERE c.namespace = own);
+END
+$$;
+
+ALTER FUNCTION postbell.install_codes(codes jsonb) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.is_json_object(value text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -1246,6 +1509,180 @@ $$;
 
 ALTER FUNCTION postbell.is_reason(reason text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.kinds_keep_open() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM postbell.open_of_kinds(ARRAY(SELECT o.kind_no FROM old_rows o))) THEN
+        PERFORM postbell.refuse('kind.in_use', 'notifications of it are open');
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+ALTER FUNCTION postbell.kinds_keep_open() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.labels_fault(labels jsonb, keys jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    entry record;
+    named text;
+BEGIN
+    IF jsonb_typeof(labels) <> 'object' THEN
+        RETURN 'labels has the wrong type';
+    END IF;
+    FOR entry IN SELECT l.key, l.value, keys -> l.key AS declared FROM jsonb_each(labels) l LOOP
+        named := 'labels.' || left(entry.key, 64);
+        IF NOT coalesce(entry.declared ->> 'type' IN ('slug', 'enum'), false) THEN
+            RETURN named || ' is no declared slug or enum';
+        END IF;
+        IF jsonb_typeof(entry.value) <> 'object' THEN
+            RETURN named || ' has the wrong type';
+        END IF;
+        IF NOT entry.value ? '*' THEN
+            RETURN named || ' lacks "*", the label of all other values';
+        END IF;
+        IF (SELECT count(*) FROM jsonb_object_keys(entry.value)) > 500
+                OR EXISTS (
+                    SELECT 1 FROM jsonb_each(entry.value) w
+                    WHERE jsonb_typeof(w.value) <> 'string' OR char_length(w.value #>> '{}') NOT BETWEEN 1 AND 100) THEN
+            RETURN named || ' has at most 500 labels of 1 to 100 characters';
+        END IF;
+        SELECT min(w) INTO named FROM jsonb_object_keys(entry.value) w
+        WHERE w <> '*' AND CASE entry.declared ->> 'type'
+            WHEN 'enum' THEN NOT entry.declared -> 'values' ? w
+            ELSE w !~ '^[a-z0-9._-]{1,100}$'
+        END;
+        IF named IS NOT NULL THEN
+            RETURN 'labels.' || entry.key || ' has "' || left(named, 64) || '", which is no value of its key';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.labels_fault(labels jsonb, keys jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.leaf_fault(presentation text, place text, leaf text, keys jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    bare text := replace(replace(leaf, '{{', ''), '}}', '');
+    used text;
+BEGIN
+    IF presentation = 'localized' THEN
+        IF leaf !~ '^[A-Za-z0-9_.-]{1,100}(\([A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*\))?$' THEN
+            RETURN place || ' is no key, nor KEY(argument,argument)';
+        END IF;
+        FOREACH used IN ARRAY coalesce(string_to_array(substring(leaf FROM '\((.*)\)$'), ','), '{}') LOOP
+            IF NOT coalesce((keys -> used ->> 'required')::boolean AND keys -> used ->> 'type' <> 'text', false) THEN
+                RETURN place || ' has the argument "' || left(used, 64) || '", which is no required key without text';
+            END IF;
+        END LOOP;
+        RETURN NULL;
+    END IF;
+    IF regexp_replace(bare, '\{[^{}]+\}', '', 'g') ~ '[{}]' THEN
+        RETURN place || ' has a brace left open';
+    END IF;
+    FOR used IN SELECT m[1] FROM regexp_matches(bare, '\{([^{}]+)\}', 'g') m LOOP
+        IF presentation = 'code' THEN
+            RETURN place || ' stands for every code and takes no value';
+        END IF;
+        IF NOT keys ? used THEN
+            RETURN place || ' uses the undeclared key "' || left(used, 64) || '"';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.leaf_fault(presentation text, place text, leaf text, keys jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.mapping() RETURNS json
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT ('{"version":"' || left(encode(sha256(convert_to(m.entries, 'UTF8')), 'hex'), 16)
+        || '","entries":' || m.entries || '}')::json
+    FROM postbell.mapping_entries() m(entries)
+$$;
+
+ALTER FUNCTION postbell.mapping() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.mapping_entries() RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT '{' || coalesce(string_agg(
+        to_json(c.namespace || ':' || c.key)::text || ':' || postbell.code_entry(c), ','
+        ORDER BY (c.namespace || ':' || c.key) COLLATE "C"), '') || '}'
+    FROM postbell.codes c
+$$;
+
+ALTER FUNCTION postbell.mapping_entries() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.mapping_version() RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT left(encode(sha256(convert_to(postbell.mapping_entries(), 'UTF8')), 'hex'), 16)
+$$;
+
+ALTER FUNCTION postbell.mapping_version() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.members_fault(place text, members jsonb, keys jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    entry record;
+    named text;
+    used  text;
+BEGIN
+    IF jsonb_typeof(members) <> 'object' THEN
+        RETURN place || ' has the wrong type';
+    END IF;
+    IF (SELECT count(*) FROM jsonb_object_keys(members)) > 32 THEN
+        RETURN place || ' has at most 32 members';
+    END IF;
+    FOR entry IN SELECT m.key, m.value, m.value #>> '{}' AS content FROM jsonb_each(members) m LOOP
+        named := place || '.' || left(entry.key, 64);
+        IF entry.key !~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' OR entry.key = 'aps' THEN
+            RETURN named || ' is no name that a member can have';
+        END IF;
+        IF entry.key ~ '^(from$|message_type$|google|gcm)' THEN
+            RETURN named || ' is reserved by FCM';
+        END IF;
+        CONTINUE WHEN jsonb_typeof(entry.value) = 'boolean';
+        IF jsonb_typeof(entry.value) = 'number' THEN
+            IF entry.content !~ '^-?[0-9]{1,18}$' THEN
+                RETURN named || ' is no whole number';
+            END IF;
+            CONTINUE;
+        END IF;
+        IF jsonb_typeof(entry.value) <> 'string' OR char_length(entry.content) > 200 THEN
+            RETURN named || ' is no number, boolean or text of at most 200 characters';
+        END IF;
+        used := substring(entry.content FROM '^\{([^{}]+)\}$');
+        IF used IS NULL AND entry.content ~ '[{}]' THEN
+            RETURN named || ' is neither a constant nor one value in braces';
+        END IF;
+        IF left(used, 1) = '$' THEN
+            IF used NOT IN (
+                    '$id', '$thread', '$instance', '$mapping', '$badge', '$silent', '$title', '$subtitle', '$body') THEN
+                RETURN named || ' uses an unknown value of the notification';
+            END IF;
+        ELSIF NOT keys ? used THEN
+            RETURN named || ' uses the undeclared key "' || left(used, 64) || '"';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.members_fault(place text, members jsonb, keys jsonb) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1276,6 +1713,21 @@ $_$;
 
 ALTER FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.open_of_kinds(kinds integer[]) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT n.id
+    FROM (
+        SELECT q.notification_id FROM postbell.queue q
+        UNION SELECT i.id FROM postbell.leases l CROSS JOIN LATERAL unnest(l.ids) i(id)
+    ) w
+    JOIN postbell.outbox n ON n.id = w.notification_id
+    WHERE n.kind_no = ANY (kinds)
+$$;
+
+ALTER FUNCTION postbell.open_of_kinds(kinds integer[]) OWNER TO postbell_owner;
+
 CREATE TABLE postbell.outbox (
     id uuid NOT NULL,
     created_at timestamp with time zone NOT NULL,
@@ -1299,6 +1751,7 @@ CREATE TABLE postbell.outbox (
     device_id uuid,
     except_device_id uuid,
     predecessor uuid,
+    instance text,
     routes smallint[] NOT NULL,
     payload text DEFAULT '{}'::text NOT NULL
 );
@@ -1344,6 +1797,7 @@ BEGIN
     -- all look-ups in one statement: each costs more to begin than to run
     SELECT
         k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse,
+        k.visible, k.uses_instance, k.needs_badge,
         (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
         (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
         -- in the order of the index, so nothing is sorted
@@ -1385,6 +1839,12 @@ BEGIN
     IF NEW.payload IS NULL THEN
         NEW.payload := '{}';
     END IF;
+    IF kind.visible IS NOT NULL THEN
+        NEW.payload := postbell.safe_payload(kind.name, NEW.payload, kind.visible);
+    END IF;
+    IF kind.needs_badge AND NEW.badge IS NULL THEN
+        PERFORM postbell.refuse('notification.invalid', 'kind "' || kind.name || '" is a badge, and there is none');
+    END IF;
 
     NEW.id := postbell.uuid7(reading);
     NEW.created_at := reading;
@@ -1392,6 +1852,9 @@ BEGIN
     NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
     NEW.kind_no := kind.kind_no;
     NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
+    NEW.instance := CASE WHEN kind.uses_instance THEN
+        (SELECT t.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no)
+    END;
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(
@@ -1501,6 +1964,25 @@ $$;
 
 ALTER FUNCTION postbell.outcome_name(code smallint) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.own_namespace() RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    found_one text;
+BEGIN
+    SELECT n.namespace INTO found_one
+    FROM postbell.namespaces n
+    WHERE n.role_name = coalesce(nullif(current_setting('role'), 'none'), SESSION_USER)::name;
+    IF found_one IS NULL THEN
+        PERFORM postbell.refuse('code.not_permitted', 'this role has no namespace for codes');
+    END IF;
+    RETURN found_one;
+END
+$$;
+
+ALTER FUNCTION postbell.own_namespace() OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) RETURNS TABLE(code text, key text)
     LANGUAGE sql IMMUTABLE
     AS $_$
@@ -1557,6 +2039,10 @@ BEGIN
     IF part IS NOT NULL THEN
         RETURN jsonb_build_object('type', part[1], 'required', part[2] = '!');
     END IF;
+    part := regexp_match(declared, '^code\(([a-z0-9._-]{1,64}(?:/[a-z0-9._-]{1,64})?)\)([!?])$');
+    IF part IS NOT NULL THEN
+        RETURN jsonb_build_object('type', 'code', 'required', part[2] = '!', 'namespace', part[1]);
+    END IF;
     part := regexp_match(declared, '^enum\(([A-Za-z0-9._-]{1,100}(?:,[A-Za-z0-9._-]{1,100}){0,63})\)([!?])$');
     IF part IS NOT NULL THEN
         RETURN jsonb_build_object(
@@ -1581,6 +2067,10 @@ CREATE FUNCTION postbell.payload_value_fits(declared jsonb, form text, content t
             WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
             WHEN 'code' THEN length(content) <= 200
                 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
+                -- a code has at most one slash, before its colon
+                AND (declared ->> 'namespace' IS NULL
+                    OR left(content, length(declared ->> 'namespace') + 1)
+                        IN ((declared ->> 'namespace') || ':', (declared ->> 'namespace') || '/'))
             WHEN 'enum' THEN declared -> 'values' ? content
             WHEN 'timestamp' THEN content ~
                 '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
@@ -1604,7 +2094,12 @@ CREATE FUNCTION postbell.push_type_fault(push_type text, priority integer, prese
         WHEN presentation = 'raw' THEN NULL
         WHEN t.form = 'raw' THEN
             'push type ' || push_type || ' needs the presentation raw: no template can write its payload'
-        WHEN t.form = 'alert' AND NOT content ?| ARRAY['title', 'body'] THEN 'an alert needs a title or a body'
+        WHEN content ? 'form' AND t.form <> 'alert' THEN 'form "badge" goes with push type alert'
+        WHEN content ? 'form' AND (
+                sound IS NOT NULL OR category IS NOT NULL OR interruption_level IS NOT NULL OR mutable_content) THEN
+            'a badge alone is without sound, category, interruption level and mutable content'
+        WHEN t.form = 'alert' AND NOT content ?| ARRAY['title', 'body', 'form'] THEN
+            'an alert needs a title or a body'
         WHEN t.form IN ('background', 'data') AND (
                 content ?| ARRAY['title', 'subtitle', 'body'] OR sound IS NOT NULL OR category IS NOT NULL
                 OR interruption_level IS NOT NULL OR mutable_content) THEN
@@ -1615,12 +2110,8 @@ CREATE FUNCTION postbell.push_type_fault(push_type text, priority integer, prese
                 || ' for the whole payload'
     END
     FROM (
-        -- texts without their places for values, of which each may be empty
-        SELECT coalesce(sum(octet_length(regexp_replace(
-            regexp_replace(x.text, '\{\{|\}\}', '|', 'g'), '\{[^{}]+\}', '', 'g'))), 0)::int AS bytes
-        FROM (VALUES
-            (content ->> 'title'), (content ->> 'subtitle'), (content ->> 'body'), (content ->> 'container'),
-            (category), (sound)) x(text)
+        SELECT postbell.content_bytes(presentation, content)
+            + coalesce(octet_length(category), 0) + coalesce(octet_length(sound), 0) AS bytes
     ) size
     LEFT JOIN (VALUES
         ('alert', '{10,5,1}'::int[], 'alert', 4096),
@@ -1763,6 +2254,7 @@ BEGIN
         WHEN 'notification.payload_syntax' THEN 'PB007'
         WHEN 'notification.unknown'        THEN 'PB008'
         WHEN 'notification.not_requeued'   THEN 'PB009'
+        WHEN 'notification.visible_text'   THEN 'PB010'
         WHEN 'device.unknown'              THEN 'PB101'
         WHEN 'device.token'                THEN 'PB102'
         WHEN 'device.environment'          THEN 'PB103'
@@ -1772,8 +2264,12 @@ BEGIN
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
         WHEN 'kind.hook'                   THEN 'PB203'
+        WHEN 'kind.content'                THEN 'PB205'
+        WHEN 'kind.in_use'                 THEN 'PB206'
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
+        WHEN 'code.invalid'                THEN 'PB401'
+        WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
     END;
 END
@@ -1944,6 +2440,55 @@ $$;
 
 ALTER FUNCTION postbell.route_number(provider text, environment text, app text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.safe_payload(kind text, payload text, visible jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+DECLARE
+    made record;
+BEGIN
+    IF payload <> postbell.bounded_payload(payload, '') OR NOT postbell.is_json_object(payload) THEN
+        RETURN payload;
+    END IF;
+    SELECT
+        '{' || coalesce(string_agg(
+            to_json(e.key)::text || ':' || coalesce(to_json(s.safe)::text, e.value::text), ',' ORDER BY e.place), '')
+            || '}' AS payload,
+        min(e.key) FILTER (WHERE s.is_text AND s.safe IS NULL) AS refused
+    INTO made
+    FROM json_each(payload::json) WITH ORDINALITY e(key, value, place)
+    CROSS JOIN LATERAL (
+        SELECT t.is_text, CASE WHEN t.is_text THEN postbell.safe_text(
+            e.value #>> '{}', (visible -> e.key ->> 'length')::int, visible -> e.key ->> 'replacement') END AS safe
+        FROM (SELECT visible ? e.key AND json_typeof(e.value) = 'string' AS is_text) t
+    ) s;
+    IF made.refused IS NOT NULL THEN
+        PERFORM postbell.refuse(
+            'notification.visible_text',
+            'kind "' || kind || '", key "' || made.refused || '" is empty or looks like a credential');
+    END IF;
+    RETURN made.payload;
+END
+$$;
+
+ALTER FUNCTION postbell.safe_payload(kind text, payload text, visible jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.safe_text(value text, length integer, replacement text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE
+        WHEN x.shown = ''
+            OR postbell.holds_credential(value)
+            OR postbell.holds_credential(x.shown)
+            OR postbell.holds_credential(normalize(x.shown, NFKC))
+            THEN replacement
+        WHEN char_length(x.shown) <= length THEN x.shown
+        ELSE rtrim(left(x.shown, length - 1)) || chr(8230)
+    END
+    FROM (SELECT postbell.visible_text(value) AS shown) x
+$$;
+
+ALTER FUNCTION postbell.safe_text(value text, length integer, replacement text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.session_tenant() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2005,6 +2550,21 @@ END
 $$;
 
 ALTER FUNCTION postbell.set_hook(kind text, purpose text, function regprocedure, timeout interval) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.set_instance(tenant text, instance text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+BEGIN
+    IF coalesce(set_instance.instance !~ '^[!-~]{1,64}$', true) THEN
+        PERFORM postbell.refuse('notification.invalid', 'an instance id is 1 to 64 printable ASCII characters');
+    END IF;
+    UPDATE postbell.tenants t SET instance = set_instance.instance
+    WHERE t.tenant_no = postbell.tenant_number(set_instance.tenant);
+END
+$_$;
+
+ALTER FUNCTION postbell.set_instance(tenant text, instance text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.status_rank(status text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -2160,6 +2720,94 @@ $_$;
 
 ALTER FUNCTION postbell.tenant_number(tenant text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.text_bytes(presentation text, value jsonb) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    leaf text := value #>> '{}';
+BEGIN
+    IF jsonb_typeof(value) = 'object' THEN
+        RETURN (
+            SELECT min(postbell.text_bytes(presentation, v.variant))
+            FROM (
+                SELECT c.value AS variant FROM jsonb_each(value -> 'cases') c
+                UNION ALL SELECT value -> 'absent' WHERE value ? 'absent'
+                UNION ALL SELECT value -> 'else' WHERE value ? 'else'
+            ) v);
+    END IF;
+    leaf := CASE presentation
+        WHEN 'localized' THEN regexp_replace(leaf, '\(.*$', '')
+        ELSE regexp_replace(regexp_replace(leaf, '\{\{|\}\}', '|', 'g'), '\{[^{}]+\}', '', 'g')
+    END;
+    RETURN coalesce(octet_length(to_json(leaf)::text) - 2, 0);
+END
+$_$;
+
+ALTER FUNCTION postbell.text_bytes(presentation text, value jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.text_fault(presentation text, place text, value jsonb, keys jsonb, depth integer DEFAULT 0) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+DECLARE
+    declared jsonb;
+    words    text[];
+    fault    text;
+    variant  record;
+BEGIN
+    IF jsonb_typeof(value) = 'string' THEN
+        RETURN postbell.leaf_fault(presentation, place, value #>> '{}', keys);
+    END IF;
+    IF jsonb_typeof(value) <> 'object' OR presentation = 'code' THEN
+        RETURN place || ' has the wrong type';
+    END IF;
+    IF depth = 3 THEN
+        RETURN place || ' has variants of variants of variants of variants';
+    END IF;
+    SELECT min(k) INTO fault FROM jsonb_object_keys(value) k WHERE k NOT IN ('by', 'cases', 'absent', 'else');
+    IF fault IS NOT NULL THEN
+        RETURN place || ' has by, cases, absent and else, but not "' || left(fault, 64) || '"';
+    END IF;
+    declared := keys -> (value ->> 'by');
+    IF declared IS NULL THEN
+        RETURN place || '.by names no declared key';
+    END IF;
+    words := CASE declared ->> 'type'
+        WHEN 'enum' THEN ARRAY(SELECT jsonb_array_elements_text(declared -> 'values'))
+        WHEN 'bool' THEN ARRAY['true', 'false']
+        ELSE '{}'
+    END;
+    IF value ? 'cases' THEN
+        IF jsonb_typeof(value -> 'cases') <> 'object' THEN
+            RETURN place || '.cases has the wrong type';
+        END IF;
+        FOR variant IN SELECT c.key, c.value FROM jsonb_each(value -> 'cases') c LOOP
+            IF variant.key <> ALL (words) THEN
+                RETURN place || '.cases has "' || left(variant.key, 64) || '", which is no word of its key';
+            END IF;
+            fault := postbell.text_fault(
+                presentation, place || '.cases.' || variant.key, variant.value, keys, depth + 1);
+            IF fault IS NOT NULL THEN
+                RETURN fault;
+            END IF;
+        END LOOP;
+    END IF;
+    FOR variant IN SELECT c.key, c.value FROM jsonb_each(value) c WHERE c.key IN ('absent', 'else') LOOP
+        fault := postbell.text_fault(presentation, place || '.' || variant.key, variant.value, keys, depth + 1);
+        IF fault IS NOT NULL THEN
+            RETURN fault;
+        END IF;
+    END LOOP;
+    IF NOT value ? 'else' AND (
+            words = '{}' OR NOT coalesce(value -> 'cases', '{}') ?& words
+            OR NOT ((declared ->> 'required')::boolean OR value ? 'absent')) THEN
+        RETURN place || ' leaves a value of its key without a text: it needs an else';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+ALTER FUNCTION postbell.text_fault(presentation text, place text, value jsonb, keys jsonb, depth integer) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -2170,6 +2818,34 @@ CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS integer
 $$;
 
 ALTER FUNCTION postbell.token_fingerprint(token text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.uninstall_codes() RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    own  text := postbell.own_namespace();
+    gone int;
+BEGIN
+    DELETE FROM postbell.codes c WHERE c.namespace = own;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    RETURN gone;
+END
+$$;
+
+ALTER FUNCTION postbell.uninstall_codes() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.uses_own_value(content jsonb, name text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $_$
+    SELECT EXISTS (
+        SELECT 1
+        FROM (VALUES (content -> 'data'), (content -> 'fcm')) m(members)
+        CROSS JOIN LATERAL jsonb_each(m.members) e
+        WHERE e.value #>> '{}' = '{$' || name || '}')
+$_$;
+
+ALTER FUNCTION postbell.uses_own_value(content jsonb, name text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.uuid7(at timestamp with time zone DEFAULT clock_timestamp()) RETURNS uuid
     LANGUAGE sql PARALLEL SAFE
@@ -2197,6 +2873,66 @@ CREATE FUNCTION postbell.uuid_floor(at timestamp with time zone) RETURNS uuid
 $$;
 
 ALTER FUNCTION postbell.uuid_floor(at timestamp with time zone) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.visible_fault(presentation text, visible jsonb, keys jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+DECLARE
+    entry record;
+    named text;
+BEGIN
+    IF jsonb_typeof(visible) <> 'object' THEN
+        RETURN 'visible has the wrong type';
+    END IF;
+    SELECT min(k.key) INTO named FROM jsonb_each(keys) k
+    WHERE k.value ->> 'type' = 'text' AND (presentation <> 'template' OR NOT visible ? k.key);
+    IF named IS NOT NULL THEN
+        RETURN 'the key "' || named || '" is text, which only a template shows, and only when visible names it';
+    END IF;
+    FOR entry IN SELECT v.key, v.value, keys -> v.key AS declared FROM jsonb_each(visible) v LOOP
+        IF NOT coalesce(entry.declared ->> 'type' = 'text', false) THEN
+            RETURN 'visible.' || left(entry.key, 64) || ' is no declared text';
+        END IF;
+        CONTINUE WHEN jsonb_typeof(entry.value) = 'null';
+        IF jsonb_typeof(entry.value) <> 'string'
+                OR postbell.safe_text(entry.value #>> '{}', (entry.declared ->> 'length')::int, '')
+                    <> entry.value #>> '{}'
+                OR entry.value #>> '{}' = '' THEN
+            RETURN 'visible.' || entry.key || ' must be null, or a text that needs no replacement itself';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+ALTER FUNCTION postbell.visible_fault(presentation text, visible jsonb, keys jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.visible_keys(content jsonb, keys jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT jsonb_object_agg(k.key, jsonb_build_object(
+        'length', k.value -> 'length', 'replacement', content -> 'visible' -> k.key))
+    FROM jsonb_each(keys) k
+    WHERE k.value ->> 'type' = 'text'
+$$;
+
+ALTER FUNCTION postbell.visible_keys(content jsonb, keys jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.visible_text(value text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT btrim(regexp_replace(regexp_replace(
+        value,
+        '[\u0001-\u0008\u000e-\u001f\u007f-\u0084\u0086-\u009f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f'
+            || '\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f'
+            || '\u2800\u3164\ufe00-\ufe0d\ufeff'
+            || '\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a'
+            || '\U000e0000-\U000e0fff]',
+        '', 'g'),
+        '[\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+', ' ', 'g'))
+$$;
+
+ALTER FUNCTION postbell.visible_text(value text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.wake(woken smallint[]) RETURNS void
     LANGUAGE plpgsql
@@ -2418,6 +3154,9 @@ CREATE TABLE postbell.kinds (
     payload_keys jsonb NOT NULL,
     required_keys text[] NOT NULL,
     content jsonb NOT NULL,
+    visible jsonb,
+    uses_instance boolean DEFAULT false NOT NULL,
+    needs_badge boolean DEFAULT false NOT NULL,
     apps text[],
     producers name[],
     urgency text NOT NULL,
@@ -2491,6 +3230,7 @@ ALTER TABLE postbell.lane_health OWNER TO postbell_owner;
 CREATE TABLE postbell.tenants (
     tenant_no integer NOT NULL,
     tenant_id text NOT NULL,
+    instance text DEFAULT (gen_random_uuid())::text NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
@@ -2548,6 +3288,15 @@ CREATE VIEW postbell.ledger WITH (security_invoker='true') AS
      LEFT JOIN postbell.workers w ON ((w.worker_no = d.worker_no)));
 
 ALTER TABLE postbell.ledger OWNER TO postbell_owner;
+
+CREATE TABLE postbell.namespaces (
+    role_name name NOT NULL,
+    namespace text NOT NULL,
+    assigned_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    assigned_by text DEFAULT SESSION_USER NOT NULL
+);
+
+ALTER TABLE postbell.namespaces OWNER TO postbell_owner;
 
 CREATE TABLE postbell.queue (
     due_at timestamp with time zone NOT NULL,
@@ -2859,6 +3608,9 @@ ALTER TABLE postbell.workers ALTER COLUMN worker_no ADD GENERATED ALWAYS AS IDEN
 
 ALTER TABLE ONLY postbell.deliveries ATTACH PARTITION postbell.deliveries_default DEFAULT;
 
+ALTER TABLE ONLY postbell.codes
+    ADD CONSTRAINT codes_pkey PRIMARY KEY (namespace, key);
+
 ALTER TABLE ONLY postbell.deliveries
     ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
 
@@ -2894,6 +3646,12 @@ ALTER TABLE ONLY postbell.kinds
 
 ALTER TABLE ONLY postbell.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (batch);
+
+ALTER TABLE ONLY postbell.namespaces
+    ADD CONSTRAINT namespaces_namespace_key UNIQUE (namespace);
+
+ALTER TABLE ONLY postbell.namespaces
+    ADD CONSTRAINT namespaces_pkey PRIMARY KEY (role_name);
 
 ALTER TABLE ONLY postbell.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
@@ -2984,6 +3742,8 @@ ALTER INDEX postbell.deliveries_notification ATTACH PARTITION postbell.deliverie
 ALTER INDEX postbell.deliveries_retry ATTACH PARTITION postbell.deliveries_default_notification_id_retry_at_idx;
 
 ALTER INDEX postbell.deliveries_pkey ATTACH PARTITION postbell.deliveries_default_pkey;
+
+CREATE TRIGGER kinds_keep_open AFTER DELETE ON postbell.kinds REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION postbell.kinds_keep_open();
 
 CREATE TRIGGER outbox_defaults BEFORE INSERT ON postbell.outbox FOR EACH ROW EXECUTE FUNCTION postbell.outbox_defaults();
 
@@ -3080,6 +3840,8 @@ GRANT USAGE ON SCHEMA postbell TO postbell_operator;
 REVOKE ALL ON FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) TO postbell_dispatcher;
 
+REVOKE ALL ON FUNCTION postbell.assign_namespace(role name, namespace text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.audit(since timestamp with time zone, grace interval) TO postbell_reader;
@@ -3101,6 +3863,18 @@ REVOKE ALL ON FUNCTION postbell.bounded_payload(payload text, presentation text)
 
 REVOKE ALL ON FUNCTION postbell.cancel(id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.cancel(id uuid) TO postbell_operator;
+
+GRANT SELECT ON TABLE postbell.codes TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.code_entry(entry postbell.codes) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.code_fault(content jsonb, keys jsonb, lacks_extension boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.codes_fault(codes jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.content_bytes(presentation text, content jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.content_fault(presentation text, content jsonb, keys jsonb, lacks_extension boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) TO postbell_dispatcher;
@@ -3195,6 +3969,8 @@ GRANT ALL ON FUNCTION postbell.device_register(principal_id text, client_device_
 REVOKE ALL ON FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) TO postbell_registrar;
 
+REVOKE ALL ON FUNCTION postbell.drop_kind(name text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) TO postbell_producer;
 
@@ -3211,6 +3987,8 @@ REVOKE ALL ON FUNCTION postbell.heartbeat_limit() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_reader;
 
+REVOKE ALL ON FUNCTION postbell.holds_credential(value text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.hook_fault(function oid) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.hook_fault(function oid) TO postbell_dispatcher;
 
@@ -3220,14 +3998,45 @@ GRANT ALL ON FUNCTION postbell.hook_faults() TO postbell_dispatcher;
 REVOKE ALL ON FUNCTION postbell.hook_function(function_schema name, function_name name) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.hook_function(function_schema name, function_name name) TO postbell_dispatcher;
 
+REVOKE ALL ON FUNCTION postbell.install_codes(codes jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.install_codes(codes jsonb) TO postbell_producer;
+
 REVOKE ALL ON FUNCTION postbell.is_json_object(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.is_reason(reason text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.kinds_keep_open() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.labels_fault(labels jsonb, keys jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.leaf_fault(presentation text, place text, leaf text, keys jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.mapping() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.mapping() TO postbell_producer;
+GRANT ALL ON FUNCTION postbell.mapping() TO postbell_registrar;
+GRANT ALL ON FUNCTION postbell.mapping() TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.mapping() TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.mapping_entries() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.mapping_entries() TO postbell_producer;
+GRANT ALL ON FUNCTION postbell.mapping_entries() TO postbell_registrar;
+GRANT ALL ON FUNCTION postbell.mapping_entries() TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.mapping_entries() TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.mapping_version() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.mapping_version() TO postbell_producer;
+GRANT ALL ON FUNCTION postbell.mapping_version() TO postbell_registrar;
+GRANT ALL ON FUNCTION postbell.mapping_version() TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.mapping_version() TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.members_fault(place text, members jsonb, keys jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.open_of_kinds(kinds integer[]) FROM PUBLIC;
 
 GRANT SELECT ON TABLE postbell.outbox TO postbell_dispatcher;
 
@@ -3304,6 +4113,8 @@ REVOKE ALL ON FUNCTION postbell.outcome_name(code smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.outcome_name(code smallint) TO postbell_reader;
 
+REVOKE ALL ON FUNCTION postbell.own_namespace() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
@@ -3333,10 +4144,16 @@ GRANT ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit intege
 
 REVOKE ALL ON FUNCTION postbell.route_number(provider text, environment text, app text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.safe_payload(kind text, payload text, visible jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.safe_text(value text, length integer, replacement text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.session_tenant() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.session_tenant() TO postbell_producer;
 
 REVOKE ALL ON FUNCTION postbell.set_hook(kind text, purpose text, function regprocedure, timeout interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.set_instance(tenant text, instance text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.status_rank(status text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.status_rank(status text) TO postbell_reader;
@@ -3352,7 +4169,16 @@ GRANT ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) TO p
 
 REVOKE ALL ON FUNCTION postbell.tenant_number(tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.text_bytes(presentation text, value jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.text_fault(presentation text, place text, value jsonb, keys jsonb, depth integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.token_fingerprint(token text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.uninstall_codes() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.uninstall_codes() TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.uses_own_value(content jsonb, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) TO postbell_dispatcher;
@@ -3360,6 +4186,12 @@ GRANT ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) TO postbell_di
 REVOKE ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.visible_fault(presentation text, visible jsonb, keys jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.visible_keys(content jsonb, keys jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.visible_text(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.wake(woken smallint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.wake(woken smallint[]) TO postbell_dispatcher;
@@ -3420,6 +4252,8 @@ GRANT SELECT ON TABLE postbell.tenants TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.tenants TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.ledger TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.namespaces TO postbell_reader;
 
 GRANT SELECT,INSERT,DELETE ON TABLE postbell.queue TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.queue TO postbell_reader;

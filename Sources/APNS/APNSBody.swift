@@ -13,15 +13,20 @@ struct APNSBody {
         case .raw:
             return writeRaw(dispatch, text)
         case .template(let template):
+            if template.isBadgeOnly { return writeBadge(dispatch) }
             guard content.render(template, text: text, payload: dispatch.payload) else { return false }
             append("{\"aps\":{")
             switch type.form {
-            case .alert, .app, .raw: appendVisible(dispatch, kind, text)
+            case .alert, .app, .raw: appendVisible(dispatch, kind, isLocalized: template.isLocalized, text)
             case .background: append("\"content-available\":1")
             case .data: break
             }
             append("}")
-            appendIdentifiers(kind, text)
+            if let data = kind.data {
+                appendDictionary(data, dispatch, kind, text)
+            } else {
+                appendPayload(kind, text)
+            }
             append("}")
             return true
         }
@@ -36,12 +41,21 @@ struct APNSBody {
         return true
     }
 
-    private mutating func appendVisible(_ dispatch: ClaimedDispatch, _ kind: Kind, _ text: [UInt8]) {
+    /// The number on the app's icon, and nothing else.
+    private mutating func writeBadge(_ dispatch: ClaimedDispatch) -> Bool {
+        guard let badge = dispatch.badge else { return false }
+        append("{\"aps\":{\"badge\":")
+        bytes.append(contentsOf: String(badge).utf8)
+        append("}}")
+        return true
+    }
+
+    private mutating func appendVisible(
+        _ dispatch: ClaimedDispatch, _ kind: Kind, isLocalized: Bool, _ text: [UInt8]
+    ) {
         if !content.title.isEmpty || !content.subtitle.isEmpty || !content.body.isEmpty {
             append("\"alert\":{")
-            appendRendered("title", content.title)
-            appendRendered("subtitle", content.subtitle)
-            appendRendered("body", content.body)
+            if isLocalized { appendKeys() } else { appendTexts() }
             append("}")
         }
         if let badge = dispatch.badge {
@@ -65,9 +79,48 @@ struct APNSBody {
         }
     }
 
-    /// The payload's members beside `aps`: below the container key, or at the top level. Absent stays absent, never
+    private mutating func appendTexts() {
+        appendRendered("title", content.title)
+        appendRendered("subtitle", content.subtitle)
+        appendRendered("body", content.body)
+    }
+
+    private mutating func appendKeys() {
+        appendRendered("title-loc-key", content.title)
+        appendArguments("title-loc-args", content.titleArguments)
+        appendRendered("subtitle-loc-key", content.subtitle)
+        appendArguments("subtitle-loc-args", content.subtitleArguments)
+        appendRendered("loc-key", content.body)
+        appendArguments("loc-args", content.bodyArguments)
+    }
+
+    /// The declared dictionary beside `aps`: below the container key, or at the top level. Absent stays absent, never
     /// null.
-    private mutating func appendIdentifiers(_ kind: Kind, _ text: [UInt8]) {
+    private mutating func appendDictionary(
+        _ members: [DataMember], _ dispatch: ClaimedDispatch, _ kind: Kind, _ text: [UInt8]
+    ) {
+        var isOpen = kind.container.isEmpty
+        for member in members {
+            let start = bytes.count
+            if !isOpen {
+                appendName(kind.container)
+                append("{")
+            }
+            appendComma()
+            append("\"")
+            bytes.append(contentsOf: member.name)
+            append("\":")
+            if content.append(member.value, of: dispatch, kind, text: text, to: &bytes) {
+                isOpen = true
+            } else {
+                bytes.removeSubrange(start...)
+            }
+        }
+        if isOpen && !kind.container.isEmpty { append("}") }
+    }
+
+    /// The same with all members of the payload, under their own names.
+    private mutating func appendPayload(_ kind: Kind, _ text: [UInt8]) {
         let isContained = !kind.container.isEmpty
         var isOpen = false
         for field in content.payload.fields {
@@ -93,6 +146,14 @@ struct APNSBody {
         append("\"")
         bytes.append(contentsOf: value)
         append("\"")
+    }
+
+    private mutating func appendArguments(_ name: StaticString, _ list: [UInt8]) {
+        guard !list.isEmpty else { return }
+        appendName(name)
+        append("[")
+        bytes.append(contentsOf: list)
+        append("]")
     }
 
     private mutating func appendText(_ name: StaticString, _ value: ArraySlice<UInt8>) {

@@ -14,6 +14,12 @@ extension APNSPushType {
     }
 
     private func fault(of template: Template, _ kind: Kind) -> String? {
+        let hasMore = kind.sound != nil || kind.category != nil || kind.interruptionLevel != nil || kind.isMutable
+        if template.isBadgeOnly, form != .raw {
+            if form != .alert { return "form \"badge\" goes with push type alert" }
+            if hasMore { return "a badge alone is without sound, category, interruption level and mutable content" }
+            return nil
+        }
         switch form {
         case .raw:
             return "push type \(name) needs the presentation raw: no template can write its payload"
@@ -21,7 +27,6 @@ extension APNSPushType {
             if template.title == nil, template.body == nil { return "an alert needs a title or a body" }
         case .background, .data:
             let hasText = template.title != nil || template.subtitle != nil || template.body != nil
-            let hasMore = kind.sound != nil || kind.category != nil || kind.interruptionLevel != nil || kind.isMutable
             if hasText || hasMore {
                 return "push type \(name) shows nothing: without title, subtitle, body, sound, category, interruption"
                     + " level and mutable content"
@@ -29,19 +34,11 @@ extension APNSPushType {
         case .app:
             break
         }
-        let size =
-            template.fixedBytes
-            + [kind.container, kind.category ?? "", kind.sound ?? ""].map(\.utf8.count).reduce(0, +)
+        var size = 0
+        for line in [template.title, template.subtitle, template.body] { size += line?.fixedBytes ?? 0 }
+        for member in kind.data ?? [] { size += member.fixedBytes }
+        for text in [kind.container, kind.category, kind.sound] { size += text?.utf8.count ?? 0 }
         guard size > payloadLimit else { return nil }
         return "its fixed texts have \(size) bytes, push type \(name) takes \(payloadLimit) for the whole payload"
-    }
-}
-
-extension Template {
-    /// Bytes of its texts without their places for values, of which each may be empty.
-    fileprivate var fixedBytes: Int {
-        [title, subtitle, body].compactMap(\.self).flatMap(\.pieces).reduce(0) { sum, piece in
-            if case .literal(let bytes) = piece { sum + bytes.count } else { sum }
-        }
     }
 }

@@ -20,6 +20,7 @@ struct FCMBody {
     private(set) var bytes: [UInt8] = []
     private var content = PushContent()
     private var fields = PayloadReader()
+    private var value: [UInt8] = []
     private var size = 0
 
     /// Most bytes of keys and values (Firebase, FCM error codes: 4096 for a message to a token).
@@ -38,7 +39,14 @@ struct FCMBody {
         case .template(let template):
             guard content.render(template, text: text, payload: push.dispatch.payload) else { return .malformed }
             append(",\"data\":{")
-            if let fault = appendData(push, text) { return fault }
+            if let exact = push.kind.fcmData {
+                for member in exact { append(member, push, text, besideOwn: false) }
+            } else if template.isBadgeOnly {
+                appendIdentifier(push)
+                appendBadge(push)
+            } else if let fault = appendData(push, template, text) {
+                return fault
+            }
             append("},\"android\":{")
             appendDelivery(push)
             append("}")
@@ -52,20 +60,21 @@ struct FCMBody {
     /// Postbell's own keys of a message's data, for the documentation as well. A payload key of the same name steps
     /// aside: it is sent as `payload.<name>`.
     static let ownKeys: [StaticString] = [
-        "notification_id", "title", "subtitle", "body", "badge", "sound", "thread", "category", "silent", "tag",
+        "notification_id", "title", "subtitle", "body", "title_loc_key", "title_loc_args", "subtitle_loc_key",
+        "subtitle_loc_args", "body_loc_key", "body_loc_args", "badge", "sound", "thread", "category", "silent", "tag",
     ]
 
-    private mutating func appendData(_ push: OutgoingPush, _ text: [UInt8]) -> Fault? {
+    private mutating func appendData(_ push: OutgoingPush, _ template: Template, _ text: [UInt8]) -> Fault? {
         let dispatch = push.dispatch
-        // The same for all devices and attempts: an app that knows it already has been sent it twice.
-        open("notification_id")
-        dispatch.notification.append(to: &bytes)
-        size += 36
-        append("\"")
-        if push.kind.pushType != "background" { appendVisible(push, text) }
+        appendIdentifier(push)
+        if push.kind.pushType != "background" { appendVisible(push, isLocalized: template.isLocalized, text) }
         if dispatch.silent { appendContent("silent", "1") }
         // Takes the place of what the app has shown under it before, as the collapse id does on Apple's devices.
         appendText("tag", text, dispatch.collapseKey)
+        if let data = push.kind.data {
+            for member in data { append(member, push, text, besideOwn: true) }
+            return nil
+        }
         for field in content.payload.fields {
             if text[field.value].elementsEqual("null".utf8) { continue }
             guard !Self.isReserved(text[field.key]) else { return .reservedKey }
@@ -74,24 +83,83 @@ struct FCMBody {
         return nil
     }
 
-    private mutating func appendVisible(_ push: OutgoingPush, _ text: [UInt8]) {
-        appendContent("title", content.title)
-        appendContent("subtitle", content.subtitle)
-        appendContent("body", content.body)
+    /// The same for all devices and attempts: an app that knows it already has been sent it twice.
+    private mutating func appendIdentifier(_ push: OutgoingPush) {
+        open("notification_id")
+        push.dispatch.notification.append(to: &bytes)
+        size += 36
+        append("\"")
+    }
+
+    private mutating func appendBadge(_ push: OutgoingPush) {
         if let badge = push.dispatch.badge { appendContent("badge", Array(String(badge).utf8)) }
+    }
+
+    private mutating func appendVisible(_ push: OutgoingPush, isLocalized: Bool, _ text: [UInt8]) {
+        if isLocalized {
+            appendKeys()
+        } else {
+            appendContent("title", content.title)
+            appendContent("subtitle", content.subtitle)
+            appendContent("body", content.body)
+        }
+        appendBadge(push)
         if let sound = push.kind.sound, !push.dispatch.silent { appendText("sound", sound) }
         if push.kind.usesThread { appendText("thread", text, push.dispatch.thread) }
         if let category = push.kind.category { appendText("category", category) }
+    }
+
+    private mutating func appendKeys() {
+        appendContent("title_loc_key", content.title)
+        appendArguments("title_loc_args", content.titleArguments)
+        appendContent("subtitle_loc_key", content.subtitle)
+        appendArguments("subtitle_loc_args", content.subtitleArguments)
+        appendContent("body_loc_key", content.body)
+        appendArguments("body_loc_args", content.bodyArguments)
+    }
+
+    /// Arguments as the text of a JSON array, which stands in a string itself.
+    private mutating func appendArguments(_ name: StaticString, _ list: [UInt8]) {
+        guard !list.isEmpty else { return }
+        open(name)
+        append("[")
+        JSONText.appendEscaped(list[...], to: &bytes)
+        append("]\"")
+        size += list.count + 2
+    }
+
+    /// A member of a declared dictionary as a string; nothing where it is absent. `besideOwn`: a name of Postbell's own
+    /// steps aside.
+    private mutating func append(_ member: DataMember, _ push: OutgoingPush, _ text: [UInt8], besideOwn: Bool) {
+        value.removeAll(keepingCapacity: true)
+        guard content.append(member.value, of: push.dispatch, push.kind, text: text, to: &value) else { return }
+        append(bytes.last == UInt8(ascii: "{") ? "\"" : ",\"")
+        if besideOwn { stepAside(member.name[...]) }
+        bytes.append(contentsOf: member.name)
+        append("\":\"")
+        size += member.name.count
+        if value.first == UInt8(ascii: "\"") {
+            let inside = value.dropFirst().dropLast()
+            bytes.append(contentsOf: inside)
+            size += JSONText.unescapedCount(inside)
+        } else {
+            JSONText.appendEscaped(value[...], to: &bytes)
+            size += value.count
+        }
+        append("\"")
+    }
+
+    private mutating func stepAside(_ key: ArraySlice<UInt8>) {
+        guard Self.ownKeys.contains(where: { Self.isEqual(key, $0) }) else { return }
+        append("payload.")
+        size += 8
     }
 
     /// A payload value as a string: strings as they are, everything else as its JSON text.
     private mutating func append(_ field: PayloadField, _ text: [UInt8]) {
         let key = text[field.key]
         append(",\"")
-        if Self.ownKeys.contains(where: { Self.isEqual(key, $0) }) {
-            append("payload.")
-            size += 8
-        }
+        stepAside(key)
         bytes.append(contentsOf: key)
         append("\":\"")
         size += key.count
@@ -115,8 +183,11 @@ struct FCMBody {
 
     /// What makes a kind one that FCM cannot take; nil when nothing does. `define_kind` refuses the same.
     static func fault(of kind: Kind) -> String? {
-        let reserved = kind.keys.first { isReserved(Array($0.name.utf8)[...]) }
-        return reserved.map { "payload key \"\($0.name)\" is reserved by FCM" }
+        if let key = kind.keys.first(where: { isReserved(Array($0.name.utf8)[...]) }) {
+            return "payload key \"\(key.name)\" is reserved by FCM"
+        }
+        let member = ((kind.data ?? []) + (kind.fcmData ?? [])).first { isReserved($0.name[...]) }
+        return member.map { "member \"\(String(decoding: $0.name, as: UTF8.self))\" is reserved by FCM" }
     }
 
     // MARK: Raw

@@ -56,6 +56,51 @@ import Testing
         #expect(checked == 216)
     }
 
+    /// Kinds with keys of the app's, with a dictionary, with a message that is theirs alone, and with a badge alone.
+    private static let forms: [(kind: Kind, data: String)] = {
+        let keys = Template(
+            lines: LocalizedText("TITLE").map { .localized($0) }, nil,
+            LocalizedText("BODY(who,n)").map { .localized($0) }, isLocalized: true)
+        let plain = Template(title: TemplateText("x"))
+        let members = [
+            DataMember("v", .constant(Array("1".utf8))), DataMember("title", .constant(Array(#""a \"b\"""#.utf8))),
+            DataMember("w", .payload("who")), DataMember("gone", .payload("gone")),
+            DataMember("deep", .payload("deep")),
+            DataMember("nid", .own(.id)), DataMember("i", .own(.instance)), DataMember("q", .own(.silent)),
+        ]
+        let values = #""w":"\u00fc \"x\"","deep":"{\"a\":1}","nid":"ID","q":"0""#
+        return [
+            (
+                Kind(number: 1, name: "k", presentation: .template(keys), data: []),
+                #""title_loc_key":"TITLE","body_loc_key":"BODY","#
+                    + #""body_loc_args":"[\"\\u00fc \\\"x\\\"\",\"-7\"]","badge":"3""#
+            ),
+            (
+                Kind(number: 1, name: "k", presentation: .template(plain), container: "b", data: members),
+                #""title":"x","badge":"3","v":"1","payload.title":"a \"b\"",\#(values)"#
+            ),
+            (
+                Kind(number: 1, name: "k", presentation: .template(keys), data: members, fcmData: members),
+                #""v":"1","title":"a \"b\"",\#(values)"#
+            ),
+            (
+                Kind(number: 1, name: "k", presentation: .template(Template(lines: nil, nil, nil, isBadgeOnly: true))),
+                #""badge":"3""#
+            ),
+        ]
+    }()
+
+    @Test(arguments: forms) func `every form of a kind becomes a request of Google's schema`(kind: Kind, data: String) {
+        var push = MadePush.android(kind)
+        push.badge = 3
+        push.payload = #"{"who":"\u00fc \"x\"","n":-7,"gone":null,"deep":{"a":1}}"#
+        let body = push.encodedForFCM().body
+        #expect(document.faults(inRequest: body) == [])
+        let own = kind.fcmData == nil ? #""notification_id":"ID","# : ""
+        let identifier = "0189c4ce-7e2c-7bd5-9f8c-7f5a3a1b2c3d"
+        #expect(body.replacing(identifier, with: "ID").contains("\"data\":{\(own)\(data)}"), "\(body)")
+    }
+
     @Test(arguments: [
         #"{"data":{"a":"1"}}"#, #"{}"#, #"{"android":{}}"#,
         #"{"notification":{"title":"t","body":"b"},"android":{"collapse_key":"k","priority":"high","ttl":"1s"}}"#,

@@ -14,4 +14,18 @@ import Testing
             keys: [PayloadKey(name: "id", type: .uuid), PayloadKey(name: key, type: .slug)])
         #expect(FCMBody.fault(of: kind) == (isReserved ? "payload key \"\(key)\" is reserved by FCM" : nil))
     }
+
+    @Test func `a member of a dictionary with a name of Google's own is named, too`() {
+        func fault(data: [DataMember]?, fcm: [DataMember]?) -> String? {
+            FCMBody.fault(
+                of: Kind(
+                    number: 1, name: "k", presentation: .template(Template(title: TemplateText("x"))), data: data,
+                    fcmData: fcm))
+        }
+        let good = [DataMember("v", .own(.id))]
+        let bad = [DataMember("v", .own(.id)), DataMember("google.x", .own(.id))]
+        #expect(fault(data: good, fcm: good) == nil)
+        #expect(fault(data: bad, fcm: nil) == "member \"google.x\" is reserved by FCM")
+        #expect(fault(data: good, fcm: bad) == "member \"google.x\" is reserved by FCM")
+    }
 }

@@ -11,6 +11,8 @@ import Testing
 struct KindRuleTests {
     private static let types = APNSPushType.all.map(\.name) + ["shout", ""]
     private static let priorities = [10, 5, 1, 7]
+    private static let long = String(repeating: "ü", count: 2100)
+    private static let escaped = String(repeating: #"\n\t\""#, count: 682)
     /// Content, and what stands beside it, as SQL and as the worker has it after the catalog was read.
     private static let forms: [(presentation: String, content: String, beside: String)] = [
         ("raw", "{}", "NULL, NULL, NULL, false"), ("template", "{}", "NULL, NULL, NULL, false"),
@@ -24,6 +26,18 @@ struct KindRuleTests {
         ("template", #"{"title":"\#(String(repeating: "ü{k}", count: 2046))"}"#, "'ccc', 's', NULL, false"),
         ("template", #"{"body":"\#(String(repeating: "x", count: 4096))"}"#, "'c', NULL, NULL, false"),
         ("template", #"{"body":"\#(String(repeating: "x", count: 5120))"}"#, "'c', NULL, NULL, false"),
+        ("template", #"{"form":"badge"}"#, "NULL, NULL, NULL, false"),
+        ("template", #"{"form":"badge"}"#, "NULL, 's', NULL, false"),
+        ("localized", #"{"form":"badge"}"#, "NULL, NULL, 'passive', true"),
+        ("localized", #"{"title":"A(k,k)"}"#, "NULL, NULL, NULL, false"),
+        ("localized", "{}", "NULL, NULL, NULL, false"),
+        ("code", #"{"body":"x","data":{"c":"{k}","mv":"{$mapping}"}}"#, "NULL, NULL, NULL, true"),
+        (
+            "template",
+            #"{"title":{"by":"k","cases":{"a":"\#(escaped)xxx","b":"\#(long)"},"else":"\#(long)"}}"#,
+            "'ccc', NULL, NULL, false"
+        ),
+        ("template", #"{"body":"x","data":{"a":"\#(long)","b":1,"c":"{k}","d":"{$id}"}}"#, "NULL, NULL, NULL, false"),
     ]
 
     @Test(arguments: DatabaseServer.allCases)

@@ -73,8 +73,8 @@ struct ProducerTests {
         ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "word": "Open sesame"}'"#),
         ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "size": "sesame"}'"#),
         ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "at": "2026-01-01 sesame"}'"#),
-        ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "line": "sesame\nsesame"}'"#),
-        ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "line": "sesame sesame"}'"#),
+        ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "line": ["sesame"]}'"#),
+        ("PB010", "notification.visible_text", #"'shop', 'anna', 'k', '{"order": 1, "line": "password=sesame"}'"#),
         ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "key": "sesame"}'"#),
         ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "who": "sesame"}'"#),
         ("PB003", "notification.payload_type", #"'shop', 'anna', 'k', '{"order": 1, "gift": "sesame"}'"#),
@@ -101,7 +101,7 @@ struct ProducerTests {
                 SELECT postbell.define_kind('shop', 'template', '{"order": "int!", "word": "slug?",
                     "size": "enum(s,m)?", "at": "timestamp?", "line": "text(8)?", "key": "code?",
                     "who": "uuid?", "gift": "bool?"}',
-                    '{"title": "Order {order}"}');
+                    '{"title": "Order {order}", "visible": {"line": null}}');
                 SELECT postbell.define_kind('private', 'template', '{}', '{"title": "x"}', producers => '{pg_monitor}');
                 CREATE ROLE test_nobody_\(outbox.database.name) LOGIN;
                 GRANT postbell_producer TO test_nobody_\(outbox.database.name);

@@ -228,8 +228,8 @@ struct RightsTests {
                   AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY 1
                 """)
             let registries = [
-                "hooks", "kinds", "role_tenants", "routes", "schema_migrations", "secrets", "settings", "tenants",
-                "workers",
+                "codes", "hooks", "kinds", "namespaces", "role_tenants", "routes", "schema_migrations", "secrets",
+                "settings", "tenants", "workers",
             ]
             #expect(open == registries)
         }

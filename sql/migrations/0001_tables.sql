@@ -77,6 +77,8 @@ CREATE TABLE postbell.secrets (
 CREATE TABLE postbell.tenants (
     tenant_no  int         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id  text        NOT NULL UNIQUE,
+    -- which installation an app belongs to, for apps with several accounts; see postbell.set_instance
+    instance   text        NOT NULL DEFAULT pg_catalog.gen_random_uuid()::text,
     created_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
 
@@ -110,7 +112,12 @@ CREATE TABLE postbell.kinds (
     payload            jsonb       NOT NULL,      -- as declared: key to type, '!' required, '?' optional
     payload_keys       jsonb       NOT NULL,      -- the same, taken apart for the insert trigger
     required_keys      text[]      NOT NULL,
-    content            jsonb       NOT NULL,      -- template texts, container key
+    content            jsonb       NOT NULL,      -- what is shown and carried: docs/kinds.md
+    -- what the insert trigger needs of it: the text keys with length and replacement (null: none), whether rows take
+    -- the tenant's instance id along, and whether a badge is all there is
+    visible            jsonb,
+    uses_instance      boolean     NOT NULL DEFAULT false,
+    needs_badge        boolean     NOT NULL DEFAULT false,
     apps               text[],                    -- null: every app
     producers          name[],                    -- null: every producer; else only members of one of these roles
     urgency            text        NOT NULL,
@@ -226,6 +233,7 @@ CREATE TABLE postbell.outbox (
     device_id        uuid,
     except_device_id uuid,
     predecessor      uuid,                        -- which notification an operator enqueued anew by this one
+    instance         text,                        -- the tenant's instance id, where the kind carries it
     -- what it was queued for at once: lets the audit see a lost dispatch
     routes           smallint[]  NOT NULL,
     payload          text        NOT NULL DEFAULT '{}',

@@ -47,6 +47,8 @@ package struct ClaimedDispatch: Equatable, Sendable {
     package let collapseKey: TextRange
     /// The conversation; empty for none.
     package let thread: TextRange
+    /// The tenant's instance id, as it was at the enqueue; empty where the kind does not carry it.
+    package let instance: TextRange
     /// The number for the app's icon; nil leaves it as it is.
     package let badge: Int32?
     /// Whether the producer asked for silence.
@@ -63,8 +65,8 @@ package struct ClaimedDispatch: Equatable, Sendable {
     package init(
         notification: Identifier, share: Share, dueAt: Timestamp, attempt: Int16, crashes: Int16, prior: Bool,
         afterDevice: Int64, verdict: ClaimVerdict, kind: KindNumber, createdAt: Timestamp, expiresAt: Timestamp,
-        payload: TextRange, collapseKey: TextRange, thread: TextRange, badge: Int32?, silent: Bool,
-        heldUntil: Timestamp?, nobody: SettlementReason? = nil, targets: Range<Int>
+        payload: TextRange, collapseKey: TextRange, thread: TextRange, instance: TextRange = 0..<0, badge: Int32?,
+        silent: Bool, heldUntil: Timestamp?, nobody: SettlementReason? = nil, targets: Range<Int>
     ) {
         self.notification = notification
         self.share = share
@@ -80,6 +82,7 @@ package struct ClaimedDispatch: Equatable, Sendable {
         self.payload = payload
         self.collapseKey = collapseKey
         self.thread = thread
+        self.instance = instance
         self.badge = badge
         self.silent = silent
         self.heldUntil = heldUntil

@@ -3,7 +3,8 @@ package typealias KindNumber = Int32
 
 /// How a kind's notifications are shown.
 package enum Presentation: Equatable, Sendable {
-    /// Fixed templates over the closed payload, and a dictionary of identifiers beside them.
+    /// Fixed texts, or keys of the app's, over the closed payload, and a dictionary beside them; the alert of a code
+    /// too.
     case template(Template)
     /// The producer's own provider payloads, by provider name at the top level of the payload.
     case raw
@@ -19,8 +20,15 @@ package struct Kind: Equatable, Sendable {
     package let presentation: Presentation
     /// The keys of its payload.
     package let keys: [PayloadKey]
-    /// The key beside `aps` that holds the identifiers; empty puts them at the top level.
+    /// The key beside `aps` that holds the dictionary; empty puts it at the top level.
     package let container: String
+    /// The dictionary; nil for the whole payload.
+    package let data: [DataMember]?
+    /// All keys of an FCM message, nothing added; nil for the usual ones.
+    package let fcmData: [DataMember]?
+    /// The version of the mapping at the time when the catalog was read, as JSON string content; empty when the kind
+    /// does not carry it.
+    package let mappingVersion: [UInt8]
     /// APNs push type (`alert`, `background`, …).
     package let pushType: String
     /// Provider priority: 10, 5 or 1.
@@ -43,6 +51,7 @@ package struct Kind: Equatable, Sendable {
     /// A kind as loaded from the catalog.
     package init(
         number: KindNumber, name: String, presentation: Presentation, keys: [PayloadKey] = [], container: String = "",
+        data: [DataMember]? = nil, fcmData: [DataMember]? = nil, mappingVersion: String = "",
         pushType: String = "alert", priority: Int = 10, interruptionLevel: String? = nil, category: String? = nil,
         sound: String? = nil, usesThread: Bool = false, isMutable: Bool = false, providerLife: Duration? = nil,
         retry: RetryPolicy? = nil
@@ -52,6 +61,9 @@ package struct Kind: Equatable, Sendable {
         self.presentation = presentation
         self.keys = keys
         self.container = container
+        self.data = data
+        self.fcmData = fcmData
+        self.mappingVersion = Array(mappingVersion.utf8)
         self.pushType = pushType
         self.priority = priority
         self.interruptionLevel = interruptionLevel

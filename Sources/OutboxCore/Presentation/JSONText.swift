@@ -1,7 +1,7 @@
 /// Writing JSON by bytes.
 package enum JSONText {
-    /// Appends UTF-8 `bytes` as the content of a JSON string (RFC 8259 7): only what must be escaped is, so that the
-    /// byte count stays the true one.
+    /// Appends UTF-8 `bytes` as the content of a JSON string (RFC 8259 7): only what must be escaped is, in its
+    /// shortest form, so that the byte count stays the true one.
     package static func appendEscaped(_ bytes: ArraySlice<UInt8>, to output: inout [UInt8]) {
         for byte in bytes { append(byte, to: &output) }
     }
@@ -43,6 +43,39 @@ package enum JSONText {
         return count
     }
 
+    /// The content of a JSON string as text: escapes resolved, half a surrogate pair as the replacement character.
+    package static func unescaped(_ content: ArraySlice<UInt8>) -> String {
+        var units: [UInt16] = []
+        var rest = content
+        while let byte = rest.first {
+            guard byte == UInt8(ascii: "\\") else {
+                let end = rest.firstIndex(of: UInt8(ascii: "\\")) ?? rest.endIndex
+                units.append(contentsOf: String(decoding: rest[..<end], as: UTF8.self).utf16)
+                rest = rest[end...]
+                continue
+            }
+            if let unit = codeUnit(rest, at: rest.startIndex) {
+                units.append(unit)
+                rest = rest.dropFirst(6)
+            } else {
+                if let escaped = rest.dropFirst().first { units.append(UInt16(meaning(of: escaped))) }
+                rest = rest.dropFirst(2)
+            }
+        }
+        return String(decoding: units, as: UTF16.self)
+    }
+
+    private static func meaning(of escaped: UInt8) -> UInt8 {
+        switch escaped {
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: escaped
+        }
+    }
+
     /// The number behind `\u` at `index`; nil when that is no such escape.
     private static func codeUnit(_ content: ArraySlice<UInt8>, at index: Int) -> UInt16? {
         guard index + 6 <= content.endIndex, content[index] == UInt8(ascii: "\\"),
@@ -56,8 +89,11 @@ package enum JSONText {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):
             output.append(UInt8(ascii: "\\"))
             output.append(byte)
-        case 0x0A:
-            output.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "n")])
+        case 0x08: appendShort("b", to: &output)
+        case 0x09: appendShort("t", to: &output)
+        case 0x0A: appendShort("n", to: &output)
+        case 0x0C: appendShort("f", to: &output)
+        case 0x0D: appendShort("r", to: &output)
         case 0..<0x20:
             output.append(contentsOf: "\\u00".utf8)
             output.append(hexDigit(byte >> 4))
@@ -65,6 +101,11 @@ package enum JSONText {
         default:
             output.append(byte)
         }
+    }
+
+    private static func appendShort(_ letter: Unicode.Scalar, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "\\"))
+        output.append(UInt8(ascii: letter))
     }
 
     private static func hexDigit(_ value: UInt8) -> UInt8 {

@@ -6,6 +6,17 @@ package struct PayloadField: Equatable, Sendable {
     package let value: Range<Int>
     /// Whether the value is a JSON string.
     package let isString: Bool
+
+    /// The value as **JSON string content**: a string's inside is that already; numbers and words need no escape.
+    func content(in text: [UInt8]) -> ArraySlice<UInt8> {
+        isString ? text[value].dropFirst().dropLast() : text[value]
+    }
+
+    /// The value as it is meant: an escape, which a producer may write for any character, is resolved.
+    func word(in text: [UInt8]) -> ArraySlice<UInt8> {
+        let content = content(in: text)
+        return content.contains(UInt8(ascii: "\\")) ? Array(JSONText.unescaped(content).utf8)[...] : content
+    }
 }
 
 /// The members of a JSON object, found by one pass over its text and without copying any of it.
@@ -35,8 +46,12 @@ package struct PayloadReader: Sendable {
         return scanner.take(UInt8(ascii: "}")) && scanner.isAtEnd
     }
 
-    /// The field with this key.
+    /// The field with this key, also where the key is written with escapes; nil for one that is null, too.
     package func field(_ key: String, in text: [UInt8]) -> PayloadField? {
-        fields.first { text[$0.key].elementsEqual(key.utf8) }
+        let found =
+            fields.first { text[$0.key].elementsEqual(key.utf8) }
+            ?? fields.first { text[$0.key].contains(UInt8(ascii: "\\")) && JSONText.unescaped(text[$0.key]) == key }
+        guard let found, !text[found.value].elementsEqual("null".utf8) else { return nil }
+        return found
     }
 }

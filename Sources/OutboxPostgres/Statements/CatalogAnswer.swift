@@ -21,44 +21,26 @@ enum CatalogAnswer {
     }
 
     private static func kind(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> Kind {
-        let retry = try result.textOrNil(row, 15)
+        let retry = try result.textOrNil(row, 12)
         let policy = retry.flatMap(RetryText.policy)
         guard (retry == nil) == (policy == nil) else { throw unreadable("retry policy") }
+        let keys = try keys(result, row)
+        let presentation = try result.text(row, 2)
+        let content = CatalogContent(try result.text(row, 3), presentation: presentation, keys: keys)
+        guard let content else { throw unreadable("content") }
         return Kind(
-            number: try result.int4(row, 0), name: try result.text(row, 1),
-            presentation: try presentation(result, row), keys: try keys(result, row),
-            container: try result.textOrNil(row, 6) ?? "", pushType: try result.text(row, 7),
-            priority: Int(try result.int2(row, 8)), interruptionLevel: try result.textOrNil(row, 9),
-            category: try result.textOrNil(row, 10), sound: try result.textOrNil(row, 11),
-            usesThread: try result.bool(row, 12), isMutable: try result.bool(row, 13),
-            providerLife: result.isNull(row, 14) ? nil : .milliseconds(try result.int8(row, 14)), retry: policy)
-    }
-
-    private static func presentation(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> Presentation {
-        switch try result.text(row, 2) {
-        case "raw":
-            return .raw
-        case "template":
-            return .template(
-                Template(
-                    title: try template(result, row, 3), subtitle: try template(result, row, 4),
-                    body: try template(result, row, 5)))
-        default:
-            throw unreadable("presentation")
-        }
-    }
-
-    private static func template(
-        _ result: PostgresResult, _ row: Int, _ column: Int
-    ) throws(PostgresError) -> TemplateText? {
-        guard let source = try result.textOrNil(row, column) else { return nil }
-        guard let text = TemplateText(source) else { throw unreadable("template") }
-        return text
+            number: try result.int4(row, 0), name: try result.text(row, 1), presentation: content.presentation,
+            keys: keys, container: content.container, data: content.data, fcmData: content.fcmData,
+            mappingVersion: try result.textOrNil(row, 15) ?? "", pushType: try result.text(row, 4),
+            priority: Int(try result.int2(row, 5)), interruptionLevel: try result.textOrNil(row, 6),
+            category: try result.textOrNil(row, 7), sound: try result.textOrNil(row, 8),
+            usesThread: try result.bool(row, 9), isMutable: try result.bool(row, 10),
+            providerLife: result.isNull(row, 11) ? nil : .milliseconds(try result.int8(row, 11)), retry: policy)
     }
 
     private static func keys(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> [PayloadKey] {
-        let names = try texts(result, row, 16)
-        let types = try texts(result, row, 17)
+        let names = try texts(result, row, 13)
+        let types = try texts(result, row, 14)
         var keys: [PayloadKey] = []
         for (name, type) in zip(names, types) {
             guard let type = PayloadType(rawValue: type) else { throw unreadable("payload type") }

@@ -4,26 +4,26 @@ import Postgres
 /// What a worker loads from the registries: again when it meets a number that it does not know.
 enum CatalogStatement {
 
-    /// All revisions, because rows enqueued under an earlier one still render.
-    /// Result: `kind_no` int4, `name`, `presentation` text, `title`, `subtitle`, `body`, `container` text (null for
-    /// none), `push_type` text, `priority` int2, `interruption_level`, `category`, `sound` text, `group_by_thread`,
-    /// `mutable_content` bool, `provider_ttl` int8 (milliseconds; null: what remains of the deadline), `retry` text
-    /// (null: the worker's default; `30s,2m` a list, `2s..5m` base and cap), `key_names`, `key_types` text[] (same
-    /// length).
+    /// All revisions, because rows enqueued under an earlier one still render; and the mapping's version in the same
+    /// snapshot, so that no push is rendered by a half of what was declared together.
+    /// Result: `kind_no` int4, `name`, `presentation`, `content` text (JSON), `push_type` text, `priority` int2,
+    /// `interruption_level`, `category`, `sound` text, `group_by_thread`, `mutable_content` bool, `provider_ttl` int8
+    /// (milliseconds; null: what remains of the deadline), `retry` text (null: the worker's default; `30s,2m` a list,
+    /// `2s..5m` base and cap), `key_names`, `key_types` text[] (same length), `mapping_version` text (null: the kind
+    /// does not carry it).
     static let kinds = PostgresStatement("kinds", kindsText)
 
     static let kindsText = """
         SELECT
             k.kind_no, k.name, k.presentation,
-            k.content ->> 'title' AS title,
-            k.content ->> 'subtitle' AS subtitle,
-            k.content ->> 'body' AS body,
-            k.content ->> 'container' AS container,
+            k.content::text AS content,
             k.push_type, k.priority, k.interruption_level, k.category, k.sound, k.group_by_thread, k.mutable_content,
             (extract(epoch FROM k.provider_ttl) * 1000)::int8 AS provider_ttl,
             k.retry,
             ARRAY(SELECT e.key FROM jsonb_each(k.payload_keys) e ORDER BY e.key) AS key_names,
-            ARRAY(SELECT e.value ->> 'type' FROM jsonb_each(k.payload_keys) e ORDER BY e.key) AS key_types
+            ARRAY(SELECT e.value ->> 'type' FROM jsonb_each(k.payload_keys) e ORDER BY e.key) AS key_types,
+            CASE WHEN k.content::text LIKE '%"{$mapping}"%' THEN (SELECT postbell.mapping_version()) END
+                AS mapping_version
         FROM postbell.kinds k
         ORDER BY k.kind_no
         """

@@ -68,7 +68,7 @@ struct ClaimAnswer {
             createdAt: isOrphan ? dueAt : try result.instant(row, 11),
             expiresAt: isOrphan ? dueAt : try result.instant(row, 12),
             payload: try result.range(row, 13, in: &text), collapseKey: try result.range(row, 14, in: &text),
-            thread: try result.range(row, 15, in: &text),
+            thread: try result.range(row, 15, in: &text), instance: try result.range(row, 26, in: &text),
             badge: result.isNull(row, 16) ? nil : try result.int4(row, 16),
             silent: isOrphan ? false : try result.bool(row, 17),
             heldUntil: result.isNull(row, 24) ? nil : try result.instant(row, 24), nobody: nobody, targets: targets)

@@ -22,7 +22,7 @@ import Postgres
 /// `collapse_key`, `thread` text, `badge` int4, `silent` bool, `device_no` int8, `token` text, `token_seq` int4,
 /// `spent` int2, `notes_success` bool, `nobody` text (why a wanted row has no target; null: every target is final),
 /// `others_due_at` timestamptz (when the next target that was left out because of its own wait is due), `now`
-/// timestamptz.
+/// timestamptz, `instance` text (the tenant's instance id, where the kind carries it).
 ///
 /// Each fact is asked for only where a row can have it: no thread, no look for an erasure; the kinds that end when seen
 /// are read once. READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan
@@ -86,7 +86,8 @@ enum ClaimStatement {
                     ELSE 0
                 END AS verdict,
                 n.kind_no, n.created_at, n.expires_at, n.payload, n.collapse_key, n.thread, n.badge, n.silent,
-                n.tenant_id, n.principal_id, n.kind, n.device_no AS only_device, n.except_device_no AS not_device,
+                n.instance, n.tenant_id, n.principal_id, n.kind, n.device_no AS only_device,
+                n.except_device_no AS not_device,
                 -- targets that wait for their own retry: the dispatch must not leave before them. Once per row, not
                 -- per target: there may be very many
                 CASE WHEN q.prior THEN (
@@ -191,7 +192,8 @@ enum ClaimStatement {
                     AND (a.not_device IS NULL OR v.device_no <> a.not_device))
             END AS nobody,
             CASE WHEN verdict = 0 THEN others_due_at END AS others_due_at,
-            now() AS now
+            now() AS now,
+            instance
         FROM addressed a
         """
 

@@ -173,8 +173,8 @@ class Real(Side):
         for file in sorted((ROOT / "sql/migrations").glob("*.sql")):
             with self.producer.transaction(), psycopg.ClientCursor(self.producer) as plain:
                 plain.execute(file.read_text())
-        run("SELECT postbell.define_kind('approval', 'template', '{\"note\": \"text(300)!\"}', "
-            "'{\"title\": \"Approve\"}')")
+        run("SELECT postbell.define_kind('approval', 'template', "
+            "'{\"a\": \"slug!\", \"b\": \"slug!\", \"c\": \"slug!\"}', '{\"title\": \"Approve\"}')")
         run("INSERT INTO postbell.tenants (tenant_id) SELECT 'tenant-' || g FROM generate_series(1, $1) g", (TENANTS,))
         run("INSERT INTO postbell.routes (provider, environment, app) "
             "VALUES ('apns', 'production', 'com.example.app')")
@@ -192,7 +192,8 @@ class Real(Side):
         self.producer.execute(
             "INSERT INTO postbell.outbox (tenant_id, principal_id, kind, dedupe_key, subject, payload) SELECT"
             " 'tenant-' || (1 + g % $3), 'user-' || g, 'approval', 'approval:' || n,"
-            " CASE WHEN $4 THEN 'subject:' || n END, '{\"note\": \"' || repeat('x', 288) || '\"}'"
+            " CASE WHEN $4 THEN 'subject:' || n END,"
+            " replace('{\"a\": \"*\", \"b\": \"*\", \"c\": \"*\"}', '*', repeat('x', 90))"
             " FROM (SELECT n, 1 + (random() * $2)::int AS g FROM generate_series($1::int, $5::int) n) s",
             (first, PRINCIPALS - 1, TENANTS, self.subjects, first + rows - 1))
 

@@ -36,6 +36,15 @@ extension Grant {
             "hook_function(name, name)"),
         Grant(
             "EXECUTE", .function,
+            "mapping()"),
+        Grant(
+            "EXECUTE", .function,
+            "mapping_entries()"),
+        Grant(
+            "EXECUTE", .function,
+            "mapping_version()"),
+        Grant(
+            "EXECUTE", .function,
             "outcome_name(smallint)"),
         Grant(
             "EXECUTE", .function,

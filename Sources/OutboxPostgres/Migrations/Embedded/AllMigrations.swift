@@ -16,5 +16,8 @@ extension Migration {
         audit0010,
         rights0011,
         hooks0012,
+        visibletext0013,
+        content0014,
+        codes0015,
     ]
 }

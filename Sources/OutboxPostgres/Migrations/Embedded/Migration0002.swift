@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "ff9d589fbb4b1cd226ce97b026571216b49fe567268176f2742f1e3815fc2d71",
+        checksum: "84cb3b31514c6afeb977036d49fef569d31b284c03ba86bf4dec0534fd888f4a",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -120,6 +120,10 @@ BEGIN
     IF part IS NOT NULL THEN
         RETURN jsonb_build_object('type', part[1], 'required', part[2] = '!');
     END IF;
+    part := regexp_match(declared, '^code\(([a-z0-9._-]{1,64}(?:/[a-z0-9._-]{1,64})?)\)([!?])$');
+    IF part IS NOT NULL THEN
+        RETURN jsonb_build_object('type', 'code', 'required', part[2] = '!', 'namespace', part[1]);
+    END IF;
     part := regexp_match(declared, '^enum\(([A-Za-z0-9._-]{1,100}(?:,[A-Za-z0-9._-]{1,100}){0,63})\)([!?])$');
     IF part IS NOT NULL THEN
         RETURN jsonb_build_object(
@@ -143,6 +147,10 @@ LANGUAGE sql IMMUTABLE AS $$
             WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
             WHEN 'code' THEN length(content) <= 200
                 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
+                -- a code has at most one slash, before its colon
+                AND (declared ->> 'namespace' IS NULL
+                    OR left(content, length(declared ->> 'namespace') + 1)
+                        IN ((declared ->> 'namespace') || ':', (declared ->> 'namespace') || '/'))
             WHEN 'enum' THEN declared -> 'values' ? content
             WHEN 'timestamp' THEN content ~
                 '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:?[0-9]{2})$'
@@ -234,6 +242,7 @@ BEGIN
         WHEN 'notification.payload_syntax' THEN 'PB007'
         WHEN 'notification.unknown'        THEN 'PB008'
         WHEN 'notification.not_requeued'   THEN 'PB009'
+        WHEN 'notification.visible_text'   THEN 'PB010'
         WHEN 'device.unknown'              THEN 'PB101'
         WHEN 'device.token'                THEN 'PB102'
         WHEN 'device.environment'          THEN 'PB103'
@@ -243,16 +252,20 @@ BEGIN
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
         WHEN 'kind.hook'                   THEN 'PB203'
+        WHEN 'kind.content'                THEN 'PB205'
+        WHEN 'kind.in_use'                 THEN 'PB206'
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
+        WHEN 'code.invalid'                THEN 'PB401'
+        WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
     END;
 END
 $$;
 
 -- Declares a kind; idempotent. A changed definition becomes a new revision, and rows of the old one still render.
--- Presentations so far: `template` (title, subtitle, body over the closed payload, and the container of identifiers)
--- and `raw` (the producer's own {"apns": {...}, "fcm": {...}}), which must name the roles that may use it.
+-- What `content` holds for each presentation is in docs/kinds.md, and checked by content_fault; a `raw` kind has none
+-- and must name the roles that may use it.
 CREATE FUNCTION postbell.define_kind(
     name               text,
     presentation       text,
@@ -282,8 +295,6 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     compiled jsonb := '{}';
     entry    record;
-    used     text;
-    template text;
     fault    text;
     previous postbell.kinds;
     wanted   postbell.kinds;
@@ -293,12 +304,17 @@ BEGIN
         PERFORM postbell.refuse(
             'kind.invalid', 'a kind''s name is 1 to 100 of a-z, 0-9, _ . - and begins with a letter');
     END IF;
-    IF define_kind.presentation NOT IN ('template', 'raw') THEN
-        PERFORM postbell.refuse('kind.invalid', 'presentation must be template or raw');
+    IF coalesce(define_kind.presentation NOT IN ('template', 'localized', 'code', 'raw'), true) THEN
+        PERFORM postbell.refuse('kind.invalid', 'presentation must be template, localized, code or raw');
+    END IF;
+    IF jsonb_typeof(define_kind.payload) IS DISTINCT FROM 'object' THEN
+        PERFORM postbell.refuse('kind.invalid', 'payload is an object of keys and types');
     END IF;
     IF define_kind.presentation = 'raw'
-            AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}') THEN
-        PERFORM postbell.refuse('kind.invalid', 'a raw kind names its producer roles and declares no payload');
+            AND (coalesce(cardinality(define_kind.producers), 0) = 0 OR define_kind.payload <> '{}'
+                OR define_kind.content <> '{}') THEN
+        PERFORM postbell.refuse(
+            'kind.invalid', 'a raw kind names its producer roles and declares neither payload nor content');
     END IF;
     FOR entry IN
         SELECT p.key, p.value #>> '{}' AS type, postbell.payload_type(p.value #>> '{}') AS parts
@@ -313,31 +329,12 @@ BEGIN
         END IF;
         compiled := compiled || jsonb_build_object(entry.key, entry.parts);
     END LOOP;
-    IF jsonb_typeof(define_kind.content) <> 'object'
-            OR EXISTS (
-                SELECT 1 FROM jsonb_object_keys(define_kind.content) k
-                WHERE k NOT IN ('title', 'subtitle', 'body', 'container')) THEN
-        PERFORM postbell.refuse('kind.invalid', 'content is an object of title, subtitle, body and container');
+    fault := postbell.content_fault(
+        define_kind.presentation, define_kind.content, compiled,
+        define_kind.push_type = 'alert' AND NOT define_kind.mutable_content);
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse('kind.content', fault);
     END IF;
-    FOR entry IN SELECT c.key, c.value FROM jsonb_each(define_kind.content) c LOOP
-        IF jsonb_typeof(entry.value) <> 'string' THEN
-            PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" has the wrong type');
-        END IF;
-        IF entry.key IN ('title', 'subtitle', 'body') THEN
-            -- a doubled brace stands for itself
-            template := replace(replace(entry.value #>> '{}', '{{', ''), '}}', '');
-            IF regexp_replace(template, '\{[^{}]+\}', '', 'g') ~ '[{}]' THEN
-                PERFORM postbell.refuse('kind.invalid', 'content "' || entry.key || '" has a brace left open');
-            END IF;
-            FOR used IN SELECT m[1] FROM regexp_matches(template, '\{([^{}]+)\}', 'g') m LOOP
-                IF NOT compiled ? used THEN
-                    PERFORM postbell.refuse(
-                        'kind.invalid',
-                        'content "' || entry.key || '" uses the undeclared key "' || left(used, 64) || '"');
-                END IF;
-            END LOOP;
-        END IF;
-    END LOOP;
     fault := postbell.push_type_fault(
         define_kind.push_type, define_kind.priority, define_kind.presentation, define_kind.content,
         define_kind.category, define_kind.sound, define_kind.interruption_level, define_kind.mutable_content);
@@ -366,9 +363,11 @@ BEGIN
         previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
         define_kind.presentation, define_kind.payload, compiled,
         ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
-        define_kind.content, define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority,
-        define_kind.push_type, define_kind.grace, define_kind.wait_for_device, define_kind.max_age,
-        define_kind.provider_ttl, define_kind.retry, define_kind.collapse, define_kind.interruption_level,
+        define_kind.content, postbell.visible_keys(define_kind.content, compiled),
+        postbell.uses_own_value(define_kind.content, 'instance'), define_kind.content ? 'form',
+        define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type,
+        define_kind.grace, define_kind.wait_for_device, define_kind.max_age, define_kind.provider_ttl,
+        define_kind.retry, define_kind.collapse, define_kind.interruption_level,
         define_kind.category, define_kind.sound, define_kind.group_by_thread, define_kind.mutable_content,
         define_kind.ends_when_seen, previous.created_at);
     IF previous.kind_no IS NOT NULL THEN
@@ -380,7 +379,7 @@ BEGIN
         END IF;
         UPDATE postbell.kinds k SET current = false WHERE k.kind_no = previous.kind_no;
     END IF;
-    wanted.revision := coalesce(previous.revision, 0) + 1;
+    wanted.revision := (SELECT coalesce(max(k.revision), 0) + 1 FROM postbell.kinds k WHERE k.name = define_kind.name);
     wanted.created_at := clock_timestamp();
     INSERT INTO postbell.kinds OVERRIDING USER VALUE SELECT (wanted).* RETURNING kind_no INTO number;
     RETURN number;

@@ -5,64 +5,15 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "68b49d81e52661b070725189b3c9233a9376bb6c21234d44fe6ccabc3bc8e42e",
+        checksum: "f492e288b89e3be49aaf9b9faa8f9af59f706ef4a8a986a272df171a304b85e2",
         sql: #"""
--- Postbell 0003: what goes with a push type, the producer's side of the outbox, and the wake-up.
+-- Postbell 0003: the producer's side of the outbox, and the wake-up.
 --
 -- Locks: SHARE ROW EXCLUSIVE on outbox while the triggers are made.
 -- Older workers: may run on; nothing they read changes.
 -- Runs in one transaction that the caller opens.
 
 SET LOCAL ROLE postbell_owner;
-
--- The fault of a kind that combines push type, priority and content in a way that APNs does not take; null when there
--- is none. The worker judges every kind by the same table (APNSPushType), also one that came around define_kind, and a
--- test holds the two together. Forms: `alert` shows a text, `app` leaves it to the app what it shows (PushKit),
--- `background` and `data` show nothing, `raw` is a payload that no template can write.
-CREATE FUNCTION postbell.push_type_fault(
-    push_type text, priority int, presentation text, content jsonb, category text, sound text,
-    interruption_level text, mutable_content boolean
-) RETURNS text
-LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE
-        WHEN t.form IS NULL THEN 'APNs has no push type "' || left(push_type, 64) || '"'
-        WHEN NOT coalesce(priority = ANY (t.priorities), false) THEN
-            'push type ' || push_type || ' goes with priority ' || array_to_string(t.priorities, ' or ')
-        WHEN presentation = 'raw' THEN NULL
-        WHEN t.form = 'raw' THEN
-            'push type ' || push_type || ' needs the presentation raw: no template can write its payload'
-        WHEN t.form = 'alert' AND NOT content ?| ARRAY['title', 'body'] THEN 'an alert needs a title or a body'
-        WHEN t.form IN ('background', 'data') AND (
-                content ?| ARRAY['title', 'subtitle', 'body'] OR sound IS NOT NULL OR category IS NOT NULL
-                OR interruption_level IS NOT NULL OR mutable_content) THEN
-            'push type ' || push_type || ' shows nothing: without title, subtitle, body, sound, category,'
-                || ' interruption level and mutable content'
-        WHEN size.bytes > t.payload_limit THEN
-            'its fixed texts have ' || size.bytes || ' bytes, push type ' || push_type || ' takes ' || t.payload_limit
-                || ' for the whole payload'
-    END
-    FROM (
-        -- texts without their places for values, of which each may be empty
-        SELECT coalesce(sum(octet_length(regexp_replace(
-            regexp_replace(x.text, '\{\{|\}\}', '|', 'g'), '\{[^{}]+\}', '', 'g'))), 0)::int AS bytes
-        FROM (VALUES
-            (content ->> 'title'), (content ->> 'subtitle'), (content ->> 'body'), (content ->> 'container'),
-            (category), (sound)) x(text)
-    ) size
-    LEFT JOIN (VALUES
-        ('alert', '{10,5,1}'::int[], 'alert', 4096),
-        ('background', '{5}', 'background', 4096),
-        ('voip', '{10,5,1}', 'app', 5120),
-        ('complication', '{10,5,1}', 'data', 4096),
-        ('fileprovider', '{10,5,1}', 'data', 4096),
-        ('mdm', '{10,5,1}', 'raw', 4096),
-        ('location', '{10,5}', 'data', 4096),
-        ('liveactivity', '{10,5}', 'raw', 4096),
-        ('pushtotalk', '{10,5,1}', 'data', 4096),
-        ('widgets', '{10,5,1}', 'raw', 4096),
-        ('controls', '{10,5,1}', 'raw', 4096)
-    ) t(name, priorities, form, payload_limit) ON t.name = push_type
-$$;
 
 -- Key of the awake locks: first of the two integers, the route is the second.
 CREATE FUNCTION postbell.awake_class() RETURNS int
@@ -109,6 +60,7 @@ BEGIN
     -- all look-ups in one statement: each costs more to begin than to run
     SELECT
         k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse,
+        k.visible, k.uses_instance, k.needs_badge,
         (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
         (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
         -- in the order of the index, so nothing is sorted
@@ -150,6 +102,12 @@ BEGIN
     IF NEW.payload IS NULL THEN
         NEW.payload := '{}';
     END IF;
+    IF kind.visible IS NOT NULL THEN
+        NEW.payload := postbell.safe_payload(kind.name, NEW.payload, kind.visible);
+    END IF;
+    IF kind.needs_badge AND NEW.badge IS NULL THEN
+        PERFORM postbell.refuse('notification.invalid', 'kind "' || kind.name || '" is a badge, and there is none');
+    END IF;
 
     NEW.id := postbell.uuid7(reading);
     NEW.created_at := reading;
@@ -157,6 +115,9 @@ BEGIN
     NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
     NEW.kind_no := kind.kind_no;
     NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
+    NEW.instance := CASE WHEN kind.uses_instance THEN
+        (SELECT t.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no)
+    END;
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(
