@@ -1852,9 +1852,11 @@ BEGIN
     NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
     NEW.kind_no := kind.kind_no;
     NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
-    NEW.instance := CASE WHEN kind.uses_instance THEN
-        (SELECT t.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no)
-    END;
+    NEW.instance := NULL;
+    IF kind.uses_instance THEN
+        -- apart, because an expression with a query in it costs every row
+        SELECT t.instance INTO NEW.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no;
+    END IF;
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(

@@ -5,7 +5,7 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "f492e288b89e3be49aaf9b9faa8f9af59f706ef4a8a986a272df171a304b85e2",
+        checksum: "73ea828e957ba1d705026712a4432a01544ee8fbf2106810887faf4abad2d444",
         sql: #"""
 -- Postbell 0003: the producer's side of the outbox, and the wake-up.
 --
@@ -115,9 +115,11 @@ BEGIN
     NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
     NEW.kind_no := kind.kind_no;
     NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
-    NEW.instance := CASE WHEN kind.uses_instance THEN
-        (SELECT t.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no)
-    END;
+    NEW.instance := NULL;
+    IF kind.uses_instance THEN
+        -- apart, because an expression with a query in it costs every row
+        SELECT t.instance INTO NEW.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no;
+    END IF;
     NEW.urgency := coalesce(NEW.urgency, kind.urgency);
     NEW.silent := coalesce(NEW.silent, false);
     NEW.collapse_key := coalesce(
