@@ -1,6 +1,7 @@
 import EventLoop
 import HTTP2
 import OutboxCore
+import Support
 import Testing
 
 @testable import DispatchRuntime
@@ -21,6 +22,8 @@ import Testing
         mutating func replaceToken(_ mark: UInt8, because refusal: Outcome, now: Int64) -> TokenReplacement { .refused }
         mutating func reloadCredential(now: Int64) -> Bool? { false }
     }
+
+    private static let kind = Kind(number: 1, name: "scripted", presentation: .raw)
 
     private func dispatcher(
         on loop: EventLoop, over store: ScriptedStore, lease: Duration = .seconds(30)
@@ -151,6 +154,40 @@ import Testing
         await run.value
         let asked = await store.retriesOfHeld
         #expect(times.contains(asked))
+        loop.stop()
+    }
+
+    /// The peer takes the connection and says nothing, so the request is open until it is aborted.
+    @Test(.timeLimit(.minutes(1))) func aLeaseIsRenewedDuringALongSendAndWhileStopping() async throws {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: true, kind: Self.kind)
+        let peer = try SilentPeer()
+        var settings = DispatcherSettings()
+        settings.dispatch.lease = .milliseconds(1500)
+        settings.dispatch.requestTimeout = .milliseconds(100)
+        let lane = LaneConfiguration(
+            description: LaneDescription(name: "apns/sandbox/default", pause: .seconds(2400)), serves: { _ in true },
+            transport: HTTP2ClientConfiguration(host: "127.0.0.1", port: peer.port),
+            provider: { _ in ScriptedProvider() })
+        let dispatcher = Dispatcher(
+            on: loop, store: store, observer: RecordingObserver(), settings: settings, lanes: [lane],
+            now: ScriptedStore.now, seed: 1)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForClaim()
+        await store.answerClaim()
+        // The second lease, which is claimed while the worker stops, is over at once.
+        func renewals() async -> Int {
+            let renewed = await store.renewed
+            return renewed.count { $0 == renewed.first }
+        }
+        while await renewals() < 3 { await store.waitForRenewal() }
+        await dispatcher.stop()
+        await store.answerClaim()
+        let before = await renewals()
+        while await renewals() < before + 3 { await store.waitForRenewal() }
+        await dispatcher.stop()
+        await run.value
+        #expect(await store.settlements.count == 2)
         loop.stop()
     }
 

@@ -1,13 +1,16 @@
 import OutboxCore
 import Support
 
-/// An outbox with one due row on route 1 that says which calls came, and answers a claim when it is told to.
+/// An outbox with one due row on route 1 that says which calls came, and answers a claim when it is told to. However
+/// often it is claimed, the row is there again.
 actor ScriptedStore: OutboxStore {
     static let now = Timestamp(microseconds: 1_700_000_000_000_000)
 
     private(set) var settlements: [Settlement] = []
     /// Claims that were asked for.
     private(set) var claims = 0
+    /// Leases that were renewed, in order.
+    private(set) var renewed: [Identifier] = []
     /// Since when its sessions stand.
     let connected = ContinuousClock.now
     private let row: Bool
@@ -29,13 +32,17 @@ actor ScriptedStore: OutboxStore {
     private let retryAsked = Turnstile(0)
     private let retryMayAnswer = Turnstile(0)
     private let holdsRetries: Bool
+    private let renewal = Turnstile(0)
+    /// The row's kind; nil when kinds cannot be read.
+    private let kind: Kind?
 
     /// `row`: whether a claim gets the row, or finds it locked.
     /// `holdsRetries`: whether looking for held rows waits for `answerRetry`.
     init(
         row: Bool, refusal: StoreError? = nil, heldRefusal: StoreError? = nil, holdsRetries: Bool = false,
-        fullRefusal: StoreError? = nil
+        fullRefusal: StoreError? = nil, kind: Kind? = nil
     ) {
+        self.kind = kind
         self.fullRefusal = fullRefusal
         self.row = row
         self.refusal = refusal
@@ -49,6 +56,7 @@ actor ScriptedStore: OutboxStore {
     func waitForSettle() async { await settled.enter() }
     func waitForRecovery() async { await recoveryAsked.enter() }
     func waitForRetry() async { await retryAsked.enter() }
+    func waitForRenewal() async { await renewal.enter() }
 
     func waitForClaim() async { await claimAsked.enter() }
     func answerClaim() async { await claimMayAnswer.leave() }
@@ -59,6 +67,7 @@ actor ScriptedStore: OutboxStore {
     }
 
     func kinds() async throws(StoreError) -> [Kind] {
+        if let kind { return [kind] }
         throw StoreError(kind: .transient, operation: "kinds", message: "refused by the script")
     }
 
@@ -84,13 +93,13 @@ actor ScriptedStore: OutboxStore {
         let dispatch = ClaimedDispatch(
             notification: Identifier(high: 1, low: 1), share: Share(urgency: 0, tenant: 1), dueAt: Self.now, attempt: 1,
             crashes: 0, prior: false, afterDevice: 0, verdict: .send, kind: 1, createdAt: Self.now,
-            expiresAt: Self.now + .seconds(3600), payload: 0..<0, collapseKey: 0..<0, thread: 0..<0, badge: nil,
+            expiresAt: Self.now + .seconds(3600), payload: 0..<2, collapseKey: 0..<0, thread: 0..<0, badge: nil,
             silent: false, heldUntil: nil, nobody: nil, targets: 0..<1)
         let target = ClaimedTarget(
-            device: 1, token: 0..<0, tokenSequence: 1, spentAttempts: 0, notesSuccess: false)
+            device: 1, token: 2..<7, tokenSequence: 1, spentAttempts: 0, notesSuccess: false)
         return ClaimedBatch(
             identifier: request.batch, route: 1, claimedAt: Self.now, dispatches: [dispatch], targets: [target],
-            text: [])
+            text: Array("{}token".utf8))
     }
 
     func settle(_ settlement: Settlement) async throws(StoreError) -> SettleReport {
@@ -108,7 +117,11 @@ actor ScriptedStore: OutboxStore {
             owned: true, ledgerRows: settlement.ledger.count, returned: settlement.returns.count)
     }
 
-    func renew(_ batches: [Identifier], lease: Duration) async throws(StoreError) -> [Identifier] { batches }
+    func renew(_ batches: [Identifier], lease: Duration) async throws(StoreError) -> [Identifier] {
+        renewed += batches
+        await renewal.leave()
+        return batches
+    }
 
     func adopt(_ batches: [Identifier]) async throws(StoreError) -> Int { 0 }
 

@@ -36,6 +36,11 @@ import Testing
             let url = "\(stage.databaseURL) host=127.0.0.1 port=\(proxy.port) sslmode=disable gssencmode=disable"
             let worker = try stage.startWorker(["DATABASE_URL": url, "POSTBELL_WAKE": "poll"])
             try await stage.waitFor("k1", "dispatched")
+            // Nobody tells it of this one.
+            try await stage.enqueue("ada", key: "k2")
+            try await stage.waitFor("k2", "dispatched")
+            let sessions = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE usename LIKE 'e2e%'"
+            #expect(try await stage.texts(sessions).contains("postbell listen") == false)
             #expect(try await worker.stop() == 0)
             #expect(try await stage.audit() == [])
             proxy.stop()
@@ -66,6 +71,25 @@ import Testing
             let worker = try stage.startWorker()
             try await stage.waitFor("k1", "dispatched")
             #expect(try await stage.outcomes("k1") == ["retry", "delivered"])
+            #expect(try await worker.stop() == 0)
+            #expect(try await stage.audit() == [])
+        }
+    }
+
+    @Test func aRetryInAMiddlePageHoldsUpNoOtherPage() async throws {
+        try await Stage.on(.postgres15) { stage in
+            for number in 1...10 {
+                let token = number == 5 ? "fa5031" : "0a0a" + String(format: "%04d", number)
+                try await stage.register("ada", token: token, device: "phone-\(number)")
+            }
+            try await stage.enqueue("ada", key: "k1")
+            let worker = try stage.startWorker(["POSTBELL_TARGETS_PER_CLAIM": "3"])
+            try await stage.waitFor("k1", "dispatched")
+            let outcomes = try await stage.outcomes("k1")
+            #expect(outcomes.filter { $0 == "delivered" }.count == 10 && outcomes.count == 11, "\(outcomes)")
+            let paths = await stage.apns.requests.map(\.path)
+            #expect(Set(paths.prefix(10)).count == 10, "all pages go out before what is tried again")
+            #expect(paths.dropFirst(10).map { $0.contains("fa5031") } == [true])
             #expect(try await worker.stop() == 0)
             #expect(try await stage.audit() == [])
         }

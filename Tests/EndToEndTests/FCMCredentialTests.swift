@@ -32,6 +32,38 @@ import Testing
         }
     }
 
+    /// One role has Apple's secrets alone, the other Google's; the notification is for a device of each.
+    @Test func twoRolesOfOneProviderEachDeliverOneNotification() async throws {
+        try await GoogleStage.on { stage, google in
+            try await stage.register("ada", token: "0a0b0c0d")
+            try await stage.run(
+                "SELECT postbell.device_register('ada', 'tablet', 'fcm', '\(Stage.topic)', 'token-of-ada:0123456789')")
+            try await stage.enqueue("ada", key: "k1")
+            let apple = try stage.startWorker(["POSTBELL_PROVIDERS": "apns"])
+            try await eventually("Apple's part is delivered") { try await stage.outcomes("k1") == ["delivered"] }
+            try await eventually("its lease is settled") {
+                try await stage.texts("SELECT count(*) FROM postbell.leases") == ["0"]
+            }
+            #expect(try await stage.status("k1") == "pending", "the other part waits for its own role")
+            var environment = google.environment
+            environment["POSTBELL_PROVIDERS"] = "fcm"
+            for name in ["APNS_KEY_FILE", "APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC"] { environment[name] = "" }
+            let other = try stage.startWorker(environment)
+            try await stage.waitFor("k1", "dispatched")
+            // And with both of them at work.
+            try await stage.enqueue("ada", key: "k2")
+            try await stage.waitFor("k2", "dispatched")
+            for key in ["k1", "k2"] { #expect(try await stage.outcomes(key) == ["delivered", "delivered"]) }
+            let senders = try await stage.texts("SELECT provider || ' ' || worker FROM postbell.ledger GROUP BY 1")
+            #expect(senders.count == 2 && Set(senders.map { $0.split(separator: " ")[1] }).count == 2, "\(senders)")
+            #expect(await stage.apns.requests.count == 2)
+            #expect(await google.fcm.requests.count == 2)
+            #expect(try await apple.stop() == 0)
+            #expect(try await other.stop() == 0)
+            #expect(try await stage.audit() == [])
+        }
+    }
+
     /// Each project has its own apps; an app of none is nobody's and holds up nobody.
     @Test func severalProjectsAreToldApartByTheirApps() async throws {
         try await GoogleStage.on(["tv-project"]) { stage, google in

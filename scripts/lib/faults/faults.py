@@ -17,6 +17,7 @@ import sys
 import threading
 
 import backlog
+import crowd
 import expiry
 import fault_free
 import isolation
@@ -29,12 +30,15 @@ import refusing
 import restart
 import revoke
 import sessions
+import shares
 import storm
+import tenants
 import waking
 
 # All at once: they wait more than they work. Those behind are measured or busy, and run alone.
 TOGETHER = {"503": outages.unavailable, "429": outages.throttled, "403": refusals.refused}
-ALONE = {"goaway": storm.run, "isolation": isolation.run, "backlog": backlog.backlog}
+ALONE = {"goaway": storm.run, "isolation": isolation.run, "backlog": backlog.backlog, "tenants": tenants.run,
+         "bulk-share": shares.run, "devices": crowd.run}
 # A server of its own for each, with a load on it all the time: one after the other, for they measure recovery.
 DATABASE = {"restart": restart.restart, "failover-sync": restart.synchronous, "failover-async": restart.asynchronous,
             "terminate": sessions.terminate, "replies": sessions.replies, "half-open": sessions.half_open,

@@ -135,6 +135,13 @@ class Stand:
                                             "bad_token": bad_token, "first": first, "last": min(count, first + 999)})
         self.watcher.execute("ANALYZE postbell.devices")
 
+    def register_tenants(self, people):
+        """So many people for each tenant, named after it, with a phone each."""
+        for tenant, count in people.items():
+            self.watcher.execute("SELECT set_config('postbell.tenant_id', %s, false)", [tenant])
+            self.register(count, name=tenant)
+        self.watcher.execute("RESET postbell.tenant_id")
+
     def enqueue(self, first, last, name="p", more=""):
         self.watcher.execute(ENQUEUE, {"name": name, "first": first, "last": last, "more": more})
 
