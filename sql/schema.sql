@@ -872,6 +872,7 @@ CREATE TABLE postbell.devices (
     id uuid NOT NULL,
     token_registered_at timestamp with time zone,
     success_due_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    rerouted_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     last_success_at timestamp with time zone,
     last_seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     push_token_updated_at timestamp with time zone,
@@ -924,7 +925,7 @@ $$;
 
 ALTER FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) RETURNS void
+CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -933,7 +934,7 @@ BEGIN
     WITH waiting AS MATERIALIZED (
         -- addressed to this device, not over, and in the queue
         SELECT
-            q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, q.prior,
+            q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at,
             o.planned_at, o.device_no, o.except_device_no, o.apps
         FROM (
             SELECT o.id, o.planned_at, o.device_no, o.except_device_no, k.apps
@@ -956,23 +957,6 @@ BEGIN
         DELETE FROM postbell.queue q
         USING waiting w
         WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0
-    ),
-    forgetful AS (
-        DELETE FROM postbell.queue q
-        USING waiting w
-        WHERE rerouted
-            AND w.route_no = device.route_no
-            AND NOT w.prior
-            AND q.notification_id = w.notification_id
-            AND q.route_no = w.route_no
-        RETURNING q.*
-    ),
-    mindful AS (
-        INSERT INTO postbell.queue (
-            due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
-        SELECT
-            f.due_at, f.notification_id, f.after_device, f.tenant_no, f.route_no, f.crashes, f.urgency, f.attempt, true
-        FROM forgetful f
     ),
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
@@ -1012,7 +996,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.device_joins(device postbell.devices) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_mute(device_id uuid, kinds text[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1052,7 +1036,6 @@ DECLARE
     former  postbell.devices;
     fresh   boolean := false;
     changed boolean;
-    before  smallint;
 BEGIN
     IF provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN
         PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
@@ -1131,12 +1114,14 @@ BEGIN
         PERFORM postbell.refuse('device.revoked', 'this device was revoked for good');
     END IF;
     changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
-    before := device.route_no;
     UPDATE postbell.devices d SET
         provider = provider,
         environment = environment,
         app = app,
         route_no = postbell.route_number(provider, environment, app),
+        rerouted_at =
+            CASE WHEN (d.provider, d.app) = (provider, app) AND d.environment IS NOT DISTINCT FROM environment
+                THEN d.rerouted_at ELSE reading END,
         token = token,
         token_registered_at = reading,
         fingerprint = postbell.token_fingerprint(token),
@@ -1162,7 +1147,7 @@ BEGIN
     ELSIF changed THEN
         PERFORM postbell.device_event(device, 'device.push_token_updated', device.token_seq::text);
     END IF;
-    PERFORM postbell.device_joins(device, device.route_no <> before);
+    PERFORM postbell.device_joins(device);
     device_id := device.id;
     device_status := device.status;
     token_fingerprint := postbell.fingerprint_text(device.fingerprint);
@@ -2158,7 +2143,7 @@ $$;
 
 ALTER FUNCTION postbell.reader_tenant_no() OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) RETURNS SETOF record
+CREATE FUNCTION postbell.recover(known_at timestamp with time zone, healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) RETURNS SETOF record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -2167,10 +2152,11 @@ DECLARE
     lapsed  uuid[];
     lease   postbell.leases;
     counted int;
+    cutoff  timestamptz := least(now(), recover.known_at);
 BEGIN
     lapsed := ARRAY(
         SELECT l.batch FROM postbell.leases l
-        WHERE l.until < now()
+        WHERE l.until < cutoff
         ORDER BY l.until
         LIMIT lease_limit
         FOR UPDATE SKIP LOCKED);
@@ -2181,7 +2167,7 @@ BEGIN
             RETURNING l.* INTO lease;
             counted := (
                 recover.healthy_since < lease.claimed_at
-                OR (recover.healthy_since < now() - interval '4 s' AND EXISTS (
+                OR (recover.healthy_since < cutoff - interval '4 s' AND EXISTS (
                     SELECT 1 FROM postbell.workers w
                     WHERE w.owner = lease.owner
                         AND w.stopped_at IS NULL
@@ -2240,7 +2226,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.recover(known_at timestamp with time zone, healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.refuse(code text, detail text) RETURNS void
     LANGUAGE plpgsql
@@ -3713,7 +3699,7 @@ CREATE INDEX deliveries_default_notification_id_retry_at_idx ON postbell.deliver
 
 CREATE INDEX devices_device_ref ON postbell.devices USING btree (tenant_id, device_ref) WHERE (device_ref IS NOT NULL);
 
-CREATE INDEX devices_live ON postbell.devices USING btree (tenant_id, principal_id, route_no, device_no) INCLUDE (token, token_seq, success_due_at, muted_kinds) WHERE ((token IS NOT NULL) AND (status = 'active'::text));
+CREATE INDEX devices_live ON postbell.devices USING btree (tenant_id, principal_id, route_no, device_no) INCLUDE (token, token_seq, success_due_at, rerouted_at, muted_kinds) WHERE ((token IS NOT NULL) AND (status = 'active'::text));
 
 CREATE INDEX devices_session_ref ON postbell.devices USING btree (tenant_id, session_ref) WHERE (session_ref IS NOT NULL);
 
@@ -3901,6 +3887,9 @@ GRANT SELECT(token_registered_at) ON TABLE postbell.devices TO postbell_reader;
 GRANT SELECT(success_due_at) ON TABLE postbell.devices TO postbell_dispatcher;
 GRANT SELECT(success_due_at) ON TABLE postbell.devices TO postbell_reader;
 
+GRANT SELECT(rerouted_at) ON TABLE postbell.devices TO postbell_dispatcher;
+GRANT SELECT(rerouted_at) ON TABLE postbell.devices TO postbell_reader;
+
 GRANT SELECT(last_success_at) ON TABLE postbell.devices TO postbell_reader;
 
 GRANT SELECT(last_seen_at) ON TABLE postbell.devices TO postbell_reader;
@@ -3960,7 +3949,7 @@ GRANT SELECT(session_ref) ON TABLE postbell.devices TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION postbell.device_joins(device postbell.devices) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) TO postbell_registrar;
@@ -4131,8 +4120,8 @@ GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;
 REVOKE ALL ON FUNCTION postbell.reader_tenant_no() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.reader_tenant_no() TO postbell_reader;
 
-REVOKE ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.recover(healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) TO postbell_dispatcher;
+REVOKE ALL ON FUNCTION postbell.recover(known_at timestamp with time zone, healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.recover(known_at timestamp with time zone, healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) TO postbell_dispatcher;
 
 REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
 

@@ -55,11 +55,11 @@ extension Dispatcher {
         }
         // Renewed first, or known to be lost; see `holdsLapsedLease`.
         guard !state.holdsLapsedLease(at: .now) else { return }
-        guard try await clockIsSteady() else { return }
+        guard let time = try await steadyTime() else { return }
         guard let connected = await store.connectedSince(), recovery.holdersAreBack(connected: connected, at: .now)
         else { return }
         let report = try await store.recover(
-            healthySince: recovery.healthySince(connected: state.clock.time(at: connected)), limit: 10,
+            knownAt: time, healthySince: recovery.healthySince(connected: state.clock.time(at: connected)), limit: 10,
             maxCrashes: settings.maxCrashes)
         guard report.leases > 0 else { return }
         #if CRASH_POINTS
@@ -70,14 +70,14 @@ extension Dispatcher {
         claimSignal.ring()
     }
 
-    /// Whether the database's clock has not been set within the length of a lease: by a clock that was, leases lapse
+    /// The database's time; nil when its clock was set within the length of a lease: by such a clock, leases lapse
     /// whose workers are well.
-    private func clockIsSteady() async throws(StoreError) -> Bool {
+    private func steadyTime() async throws(StoreError) -> Timestamp? {
         let askedAt = ContinuousClock.now
         let time = try await store.waitingWork(on: []).now
         let now = ContinuousClock.now
         if recovery.heard(time, askedAt: askedAt, answeredAt: now) { observer.databaseClockStepped() }
-        return recovery.clockIsSteady(at: now)
+        return recovery.clockIsSteady(at: now) ? time : nil
     }
 
     /// The registry's routes and kinds as they are now, and this worker's own entry in it.

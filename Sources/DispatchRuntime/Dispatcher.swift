@@ -76,7 +76,7 @@ package actor Dispatcher {
         self.settings = settings
         configurations = lanes
         lanesToRetry = Set(lanes.indices)
-        recovery = RecoveryGate(lease: settings.dispatch.lease, now: now)
+        recovery = RecoveryGate(lease: settings.dispatch.lease, now: now, at: .now)
         watch = PendingWatch(interval: settings.stuckAfter)
         state = DispatchState(
             settings: settings.dispatch, lanes: lanes.map(\.description),

@@ -263,10 +263,10 @@ package actor PostgresOutboxStore: OutboxStore {
     }
 
     package func recover(
-        healthySince: Timestamp, limit: Int, maxCrashes: Int
+        knownAt: Timestamp, healthySince: Timestamp, limit: Int, maxCrashes: Int
     ) async throws(StoreError) -> RecoveryReport {
         let command = RecoverStatement.command(
-            healthySince: healthySince, limit: limit, maxCrashes: maxCrashes, worker: worker)
+            knownAt: knownAt, healthySince: healthySince, limit: limit, maxCrashes: maxCrashes, worker: worker)
         return try await ask(results, command, within: Self.recoveryLimit, RecoverStatement.report)
     }
 

@@ -126,7 +126,7 @@ actor ScriptedStore: OutboxStore {
     func adopt(_ batches: [Identifier]) async throws(StoreError) -> Int { 0 }
 
     func recover(
-        healthySince: Timestamp, limit: Int, maxCrashes: Int
+        knownAt: Timestamp, healthySince: Timestamp, limit: Int, maxCrashes: Int
     ) async throws(StoreError) -> RecoveryReport {
         await recoveryAsked.leave()
         return RecoveryReport(leases: 0, rows: 0, unknowns: 0, setAside: 0)

@@ -174,6 +174,13 @@ struct LookingScene {
         _ = try await store.settle(settlement)
     }
 
+    /// Recovers what has lapsed, as a worker does that was there all the time.
+    func recover() async throws {
+        let now = try await store.waitingWork(on: []).now
+        _ = try await store.recover(
+            knownAt: now, healthySince: Timestamp(microseconds: 0), limit: 10, maxCrashes: 5)
+    }
+
     /// Claims all that is due on route 1 and settles it with one outcome.
     func attempt(_ outcome: Outcome, again: Duration? = nil) async throws {
         try await settle(claim(), outcome, again: again)

@@ -74,7 +74,7 @@ import Testing
             try await scene.run("UPDATE postbell.workers SET heartbeat_at = now() - interval '1 h'")
             #expect(try next(scene, "paused").contains("it stays so until a worker is started; none is alive."))
             try await scene.heartbeat()
-            _ = try await scene.store.recover(healthySince: Timestamp(microseconds: 0), limit: 10, maxCrashes: 5)
+            try await scene.recover()
             #expect(try next(scene, "paused").contains("A worker died once while it held it"))
             let attempts = try scene.json("show", "paused")["attempts"] as? [[String: Any]]
             #expect(attempts?.map { $0["reason"] as? String } == ["lease_lost"])

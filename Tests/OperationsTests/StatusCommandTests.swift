@@ -90,8 +90,7 @@ import Testing
             try await scene.claim()
             try await scene.run("UPDATE postbell.leases SET until = now() - interval '20 s'")
             #expect(try alarms(scene.json("status", status: 1)) == ["lapsed apns/production/app.one"])
-            _ = try await scene.store.recover(
-                healthySince: Timestamp(microseconds: 0), limit: 10, maxCrashes: 5)
+            try await scene.recover()
             #expect(try alarms(scene.json("status", status: 1)) == ["crashed apns/production/app.one"])
             try await scene.run(
                 "UPDATE postbell.queue SET crashes = 0, due_at = now() - interval '301 s'")

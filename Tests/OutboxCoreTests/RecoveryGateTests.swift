@@ -11,16 +11,16 @@ import Testing
     private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
 
     @Test func holdersHaveTheLengthOfALeaseToComeBackButTenSecondsAtMost() {
-        let short = RecoveryGate(lease: .seconds(4), now: time)
+        let short = RecoveryGate(lease: .seconds(4), now: time, at: start)
         #expect(!short.holdersAreBack(connected: start, at: at(3)))
         #expect(short.holdersAreBack(connected: start, at: at(4)))
-        let long = RecoveryGate(lease: .seconds(120), now: time)
+        let long = RecoveryGate(lease: .seconds(120), now: time, at: start)
         #expect(!long.holdersAreBack(connected: start, at: at(9)))
         #expect(long.holdersAreBack(connected: start, at: at(10)))
     }
 
     @Test func aClockThatWasSetStopsRecoveriesForOneLeaseAndNoLapseOfThatTimeIsACrash() {
-        var gate = RecoveryGate(lease: .seconds(30), now: time)
+        var gate = RecoveryGate(lease: .seconds(30), now: time, at: start)
         let first = gate.heard(time, askedAt: start, answeredAt: start)
         #expect(!first && gate.clockIsSteady(at: start))
         let second = gate.heard(time + .seconds(10), askedAt: at(10), answeredAt: at(10))
@@ -33,8 +33,16 @@ import Testing
         #expect(gate.healthySince(connected: time + .seconds(4000)) == time + .seconds(4000))
     }
 
+    /// A lease that was claimed before looks lapsed then, whose worker is well.
+    @Test func aClockThatIsSetBeforeTheFirstAnswerIsNoticed() {
+        var gate = RecoveryGate(lease: .seconds(30), now: time, at: start)
+        let isSet = gate.heard(time + .seconds(60), askedAt: at(1), answeredAt: at(1))
+        #expect(isSet && !gate.clockIsSteady(at: at(30)) && gate.clockIsSteady(at: at(31)))
+        #expect(gate.healthySince(connected: time) == time + .seconds(90))
+    }
+
     @Test func aLostClaimIsAskedForAgainUntilFiveNewerOnesWereLost() {
-        var gate = RecoveryGate(lease: .seconds(30), now: time)
+        var gate = RecoveryGate(lease: .seconds(30), now: time, at: start)
         gate.claimLost(name)
         gate.adopted()
         #expect(gate.lostClaims == [name])

@@ -177,6 +177,43 @@ struct LeaseTests {
         }
     }
 
+    /// It was sent before the database went away, and is carried out when it is back: what lapsed meanwhile could not
+    /// be renewed.
+    @Test(arguments: DatabaseServer.allCases)
+    func `A recovery that comes late takes only what had lapsed when it was asked for`(
+        server: DatabaseServer
+    ) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a")
+            let worker = try await outbox.worker()
+            let batch = try await worker.claimed(lease: .microseconds(1))
+            #expect(try await worker.recover(knownAt: batch.claimedAt).leases == 0)
+            #expect(try await worker.recover(knownAt: batch.claimedAt + .seconds(1)).leases == 1)
+            #expect(try await outbox.value("SELECT crashes FROM postbell.queue") == "1")
+        }
+    }
+
+    /// Time in which the database was there has to have gone by, not time alone.
+    @Test(arguments: DatabaseServer.allCases)
+    func `A recovery that comes late takes nobody for dead whom it could not hear`(
+        server: DatabaseServer
+    ) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a")
+            let worker = try await outbox.worker()
+            try await worker.register(heartbeat: "now() - interval '40 s'")
+            let batch = try await worker.claimed(lease: .microseconds(1))
+            try await outbox.run(
+                "UPDATE postbell.leases SET claimed_at = claimed_at - interval '40 s', until = until - interval '39 s'"
+            )
+            _ = try await outbox.worker().recover(
+                knownAt: batch.claimedAt + .seconds(-17), healthySince: batch.claimedAt + .seconds(-20), maxCrashes: 3)
+            #expect(try await outbox.value("SELECT crashes FROM postbell.queue") == "0")
+        }
+    }
+
     /// S7: what recovery puts back is what was claimed: share, cursor, attempt.
     @Test(arguments: DatabaseServer.allCases)
     func `Recovered rows keep their share and their page`(server: DatabaseServer) async throws {

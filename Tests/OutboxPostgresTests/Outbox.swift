@@ -56,15 +56,22 @@ struct Outbox: Sendable {
     func device(
         _ client: String = "phone", of principal: String = "anna", route: RouteNumber = 1, tenant: String = "default"
     ) async throws {
-        let place = route == 1 ? "'apns', 'app.one'" : "'fcm', 'app.two'"
-        let environment = route == 1 ? ", environment => 'production'" : ""
         try await run(
             """
             SET postbell.tenant_id = '\(tenant)';
-            SELECT postbell.device_register('\(principal)', '\(client)', \(place),
-                md5('\(tenant) \(principal) \(client)')\(environment));
+            \(Self.registration(client, of: principal, route: route, tenant: tenant));
             RESET postbell.tenant_id
             """)
+    }
+
+    /// The statement that registers such a device.
+    static func registration(
+        _ client: String = "phone", of principal: String = "anna", route: RouteNumber = 1, tenant: String = "default"
+    ) -> String {
+        let place = route == 1 ? "'apns', 'app.one'" : "'fcm', 'app.two'"
+        let environment = route == 1 ? ", environment => 'production'" : ""
+        return "SELECT postbell.device_register('\(principal)', '\(client)', \(place),"
+            + " md5('\(tenant) \(principal) \(client)')\(environment))"
     }
 
     /// Enqueues notes for a principal, one per key, in this order; answers their ids.

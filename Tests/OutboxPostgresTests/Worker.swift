@@ -57,10 +57,15 @@ struct Worker {
         try await query(AdoptStatement.command(batches, owner: owner)).int8(0, 0)
     }
 
-    func recover(healthySince: Timestamp = .init(microseconds: 0), maxCrashes: Int = 5) async throws -> RecoveryReport {
+    /// A recovery by a worker that knows the time, unless it was told it at `knownAt`.
+    func recover(
+        knownAt: Timestamp = .init(microseconds: 4_000_000_000_000_000),
+        healthySince: Timestamp = .init(microseconds: 0), maxCrashes: Int = 5
+    ) async throws -> RecoveryReport {
         try RecoverStatement.report(
             await query(
-                RecoverStatement.command(healthySince: healthySince, limit: 100, maxCrashes: maxCrashes, worker: 0)))
+                RecoverStatement.command(
+                    knownAt: knownAt, healthySince: healthySince, limit: 100, maxCrashes: maxCrashes, worker: 0)))
     }
 
     func recheck(_ batch: ClaimedBatch) async throws -> [SettlementReason?]? {

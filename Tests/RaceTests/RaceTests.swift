@@ -64,14 +64,14 @@ struct RaceTests {
         (
             .after,
             """
-            CREATE OR REPLACE FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) RETURNS void
+            CREATE OR REPLACE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
             LANGUAGE sql AS 'SELECT';
             """
         ),
         (
             .after,
             """
-            CREATE OR REPLACE FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) RETURNS void
+            CREATE OR REPLACE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
             LANGUAGE sql AS $$
                 INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
                 SELECT now() + interval '50 ms', o.id, o.tenant_no, device.route_no, 0, true

@@ -108,8 +108,8 @@ package struct ReleaseRace: Sendable {
     /// late row is not there yet, and a second send is what `unknown` says.
     private func raceRecovery(_ flush: Settlement, _ report: inout RaceReport) async throws -> ClaimedBatch {
         async let own = first.settle(flush)
-        async let recovery = second.store.recover(
-            healthySince: Timestamp(microseconds: 4_000_000_000_000_000), limit: 100, maxCrashes: 5)
+        let future = Timestamp(microseconds: 4_000_000_000_000_000)
+        async let recovery = second.store.recover(knownAt: future, healthySince: future, limit: 100, maxCrashes: 5)
         let (settled, recovered) = try await (own, recovery)
         report.add(settled.owned ? "settled before the recovery" : "settled after the recovery")
         if settled.owned == (recovered.rows > 0) {

@@ -34,14 +34,14 @@ struct CommandSource {
     }
 
     private mutating func draw(_ step: Int) -> [StoreCommand] {
-        switch step < 5 ? number(0...1) : number(0...19) {
+        switch step < 5 ? number(0...1) : number(0...23) {
         case 0: return [registration()]
         case 1, 2, 3: return [enqueue()]
         case 4, 5, 6, 7: return [claim()]
         case 8, 9, 10: return settle()
         case 11: return [.repeatSettle(worker: number(0...2))]
         case 12: return [.advance(minutes: number(1...4))]
-        case 13: return [.recover(worker: number(0...2), isHealthy: chance(0.7), maxCrashes: number(2...4))]
+        case 13: return [recovery()]
         case 14:
             return [
                 chance(0.5)
@@ -52,6 +52,10 @@ struct CommandSource {
         case 16: return effects()
         case 17: return [change()]
         case 18: return [.resolve(worker: number(0...2))]
+        case 19: return [end()]
+        case 20: return hooks()
+        case 21: return [chance(0.7) ? .beat(worker: number(0...2)) : .signOff(worker: number(0...2))]
+        case 22: return [.requeue(key: someKey(), minutes: chance(0.1) ? -1 : number(1...9))]
         default:
             return [
                 chance(0.5)
@@ -75,6 +79,9 @@ struct CommandSource {
         var draft = SimulatedStore.Draft(key: "n\(keys)-\(tenant)", principal: name)
         draft.tenant = Int32(tenant)
         draft.subject = chance(0.4) ? "subject-\(number(0...1))" : nil
+        draft.thread = chance(0.4) ? "thread-\(number(0...1))" : nil
+        draft.payload = chance(0.5) ? #"{"word": "hello"}"# : "{}"
+        draft.kind = KindNumber(number(1...3))
         draft.urgency = chance(0.3) ? 1 : 0
         draft.life = .seconds(60 * (chance(0.05) ? -1 : number(2...30)))
         draft.delay = chance(0.1) ? .seconds(60 * number(1...3)) : .zero
@@ -146,11 +153,38 @@ struct CommandSource {
         return [.hold(device: Int64(number(1...subject.store.devices.count))), effects, .letGo]
     }
 
+    private mutating func recovery() -> StoreCommand {
+        .recover(
+            worker: number(0...2), known: chance(0.3) ? number(1...3) : 0,
+            connected: chance(0.5) ? 999 : number(-1...4), maxCrashes: number(2...4))
+    }
+
+    private mutating func someKey() -> String {
+        subject.store.notifications.randomElement(using: &random)?.key ?? "none"
+    }
+
+    /// Facts against notifications.
+    private mutating func end() -> StoreCommand {
+        let (name, tenant) = principal()
+        return chance(0.5)
+            ? .see(tenant: tenant, principal: name, subject: "subject-\(number(0...1))")
+            : .erase(tenant: number(1...2), thread: "thread-\(number(0...1))")
+    }
+
+    /// A hook that is set or taken away, an app that knows something or fails, and a question.
+    private mutating func hooks() -> [StoreCommand] {
+        let purpose: HookPurpose = chance(0.5) ? .stale : .access
+        let app = StoreCommand.app(
+            over: chance(0.5) ? "subject-\(number(0...1))" : nil, barred: chance(0.5) ? "person-\(number(0...2))" : nil,
+            raises: chance(0.2) ? purpose : nil, mixesUp: chance(0.2) ? purpose : nil)
+        return [.setHook(purpose, chance(0.8)), app, .askHooks(worker: number(0...2), batch: someBatches()[0])]
+    }
+
     private mutating func change() -> StoreCommand {
         let devices = subject.store.devices.count
         switch devices == 0 ? number(0...1) : number(0...3) {
         case 0: return .supersede(tenant: number(1...2), subject: "subject-\(number(0...1))")
-        case 1: return .cancel(key: "n\(number(0...max(1, keys)))-\(number(1...2))")
+        case 1: return .cancel(key: someKey())
         case 2: return .revoke(device: Int64(number(1...devices)))
         default: return .mute(device: Int64(number(1...devices)), chance(0.6))
         }

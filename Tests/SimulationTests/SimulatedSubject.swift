@@ -42,14 +42,30 @@ final class SimulatedSubject: StoreSubject {
         case .revoke(let device): store.revoke(device)
         case .mute(let device, let mutes): store.mute(device, mutes)
         case .hold(let device): store.lockedDevices = [device]
-        case .letGo: store.lockedDevices = []
+        case .holdRows(let key):
+            store.lockedNotifications = store.notifications.filter { $0.key == key }.map(\.identifier)
+        case .letGo: (store.lockedDevices, store.lockedNotifications) = ([], [])
         case .enqueue(let draft):
             guard let made = store.enqueue(draft) else { return ["none"] }
             keys[made] = draft.key
             return [draft.key]
         case .supersede(let tenant, let subject): store.supersede(tenant: Int32(tenant), subject: subject)
         case .cancel(let key):
-            if let row = store.notifications.first(where: { $0.key == key }) { store.cancel(row.identifier) }
+            guard let row = store.notifications.first(where: { $0.key == key }) else { return [] }
+            return ["\(store.cancel(row.identifier))"]
+        case .requeue(let key, let minutes):
+            guard let row = store.notifications.first(where: { $0.key == key }) else { return [] }
+            guard let made = store.requeue(row.identifier, life: .seconds(minutes * 60)) else { return ["refused"] }
+            keys[made] = store.notification(made)?.key
+            return [keys[made] ?? "?"]
+        case .see(let tenant, let principal, let subject):
+            return store.see(tenant: Int32(tenant), principal: principal, subject: subject) ? [] : ["refused"]
+        case .erase(let tenant, let thread): store.erase(tenant: Int32(tenant), thread: thread)
+        case .setHook(let purpose, let isSet): store.setHook(purpose, isSet)
+        case .app(let over, let barred, let raises, let mixesUp):
+            store.app = HookedApp(
+                overSubjects: Set([over].compactMap { $0 }), barred: Set([barred].compactMap { $0 }), raises: raises,
+                mixesUp: mixesUp)
         case .advance(let minutes): store.now = store.now + .seconds(minutes * 60)
         default: return nil
         }
@@ -78,9 +94,17 @@ final class SimulatedSubject: StoreSubject {
             return renewed.map { "\($0.low)" }.sorted()
         case .adopt(let worker, let numbers):
             return ["\(store.adopt(numbers.map(Self.batch), owner: Self.owner(worker)))"]
-        case .recover(_, let isHealthy, let maxCrashes):
-            let since = Timestamp(microseconds: isHealthy ? 0 : 4_000_000_000_000_000)
-            return BatchText.line(store.recover(healthySince: since, limit: 100, maxCrashes: maxCrashes))
+        case .recover(_, let known, let connected, let maxCrashes):
+            return BatchText.line(
+                store.recover(
+                    knownAt: store.now + .seconds(-known * 60), healthySince: store.now + .seconds(-connected * 60),
+                    limit: 100, maxCrashes: maxCrashes))
+        case .beat(let worker): _ = store.register(Self.owner(worker))
+        case .signOff(let worker): store.unregister(Self.owner(worker))
+        case .askHooks(_, let number):
+            guard let asked = batches[number].map(Self.hooked), !asked.isEmpty, !store.hooks.isEmpty else { return [] }
+            return Self.verdicts(
+                Result { () throws(HookFault) in try store.ask(store.hooks, about: asked) }, asked, keys)
         case .recheck(let worker, let number):
             guard let batch = batches[number] else { return ["no batch"] }
             let reasons = store.recheck(
@@ -95,8 +119,9 @@ final class SimulatedSubject: StoreSubject {
             return ["\(resolved + (sweepers.insert(worker).inserted ? store.sweep() : 0))"]
         case .retryHeld(_, let route): return ["\(store.retryHeld(on: [route]))"]
         case .waiting: return BatchText.lines(store.waitingWork(on: [1, 2]), minute: minute)
-        default: return []
+        default: break
         }
+        return []
     }
 
     // MARK: What both stores are asked
@@ -128,6 +153,23 @@ final class SimulatedSubject: StoreSubject {
         }.sorted()
     }
 
+    /// The notifications of a batch whose kind has hooks.
+    static func hooked(_ batch: ClaimedBatch) -> [Identifier] {
+        batch.dispatches.filter { $0.kind == SimulatedStore.hookedKind }.map(\.notification).sorted()
+    }
+
+    /// What the answers of hooks come to for each notification, or what they failed by.
+    static func verdicts(
+        _ replies: Result<[HookReply], HookFault>, _ asked: [Identifier], _ keys: [Identifier: String]
+    ) -> [String] {
+        do throws(HookFault) {
+            let verdicts = try HookVerdicts(try replies.get(), asked: asked)
+            return asked.map { "\(keys[$0] ?? "?") \(verdicts.reason(for: $0)?.rawValue ?? "stands")" }.sorted()
+        } catch {
+            return [error.text]
+        }
+    }
+
     static func effects(of batch: ClaimedBatch, _ change: DeviceEffect.Change, asOf: Timestamp) -> [DeviceEffect] {
         let ordered = batch.dispatches.sorted { $0.notification < $1.notification }
         return ordered.flatMap { row in
@@ -143,7 +185,14 @@ final class SimulatedSubject: StoreSubject {
 
     func contents() -> [String] {
         func key(_ notification: Identifier) -> String { store.notification(notification)?.key ?? "?" }
-        var lines: [String] = []
+        var lines = store.notifications.map {
+            "note \($0.key) kind \($0.kind) \($0.payload) \($0.thread ?? "-")"
+        }
+        lines += store.receipts.map { "seen \($0.tenant) \($0.principal) \($0.subject)" }
+        lines += store.workers.map {
+            "worker \($0.owner.low) heard \(minute($0.heartbeatAt))"
+                + " stopped \($0.stoppedAt.map { "\(minute($0))" } ?? "-")"
+        }
         for row in store.queue {
             lines.append(
                 "queue \(key(row.notification))/\(row.route) due \(minute(row.dueAt)) attempt \(row.attempt)"
@@ -172,9 +221,11 @@ final class SimulatedSubject: StoreSubject {
         }
         for device in store.devices {
             let due = device.successDueAt == .distantPast ? "at once" : "\(minute(device.successDueAt))"
+            let moved = device.reroutedAt == .distantPast ? "-" : "\(minute(device.reroutedAt))"
             lines.append(
                 "device \(device.number) route \(device.route) \(device.status) \(device.disabledReason ?? "-")"
-                    + " failures \(device.failures) token \(device.tokenSequence) \(device.token ?? "-") due \(due)")
+                    + " failures \(device.failures) token \(device.tokenSequence) \(device.token ?? "-") due \(due)"
+                    + " moved \(moved)")
         }
         lines += store.events.map { "event \($0)" }
         return lines.sorted()

@@ -16,6 +16,7 @@ struct SimulationTests {
             Issue.record("\(lines)\n\(shrinker?.summary ?? "")")
         }
         #expect(tally.failures.isEmpty)
+        #expect(Passage.allCases.filter { tally.passages[$0.rawValue] == 0 && !Self.rarePassages.contains($0) } == [])
         // Seldom by nature: the renewal of a lease, and what goes wrong beside it.
         #expect(FaultKind.allCases.filter { tally.faults[$0.rawValue] < 5 }.map(\.name) == [])
         #expect(WorkerStep.allCases.filter { tally.steps[$0.rawValue] == 0 && !Self.rare.contains($0) } == [])
@@ -23,8 +24,10 @@ struct SimulationTests {
 
     private static let rare: [WorkerStep] = [
         .renewSent, .renewAnswered, .recheckSent, .recheckAnswered, .adoptSent, .adoptAnswered, .draining, .effectsSent,
-        .effectsAnswered, .recoverAnswered, .recoverSent,
+        .effectsAnswered, .recoverAnswered, .recoverSent, .hooksAsked, .hooksAnswered,
     ]
+
+    private static let rarePassages: [Passage] = [.lapsedLater, .supersededAtCheck, .seenAtCheck, .erasedAtCheck]
 
     /// In 6174 a worker whose stop was cut short went round and round until it gave up, and no time passed.
     @Test(.timeLimit(.minutes(1)), arguments: [6174 as UInt64]) func aSeedThatDidNotEndHolds(seed: UInt64) {

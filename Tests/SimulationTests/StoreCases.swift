@@ -18,7 +18,13 @@ enum StoreCases {
             ("unknown rows name whom the worker was told to send to", unknownTargets),
             ("a device joins what waits", joining),
             ("a device moves to another route while it waits", moving),
+            ("a device moves to another route whose row is locked", movingPastALock),
             ("what is over is not sent", over),
+            ("facts end what is claimed, what waits and what nobody claims", facts),
+            ("hooks answer, fail and are taken away", hooks),
+            ("what has ended is enqueued anew", enqueuedAnew),
+            ("a recovery is carried out late", lateRecovery),
+            ("the registry knows who is dead", deaths),
             ("what a wrong key stopped is made due", held),
         ]
     }
@@ -29,10 +35,14 @@ enum StoreCases {
         }
     }
 
-    private static func note(_ key: String, life: Int = 60, subject: String? = nil) -> StoreCommand {
-        var draft = SimulatedStore.Draft(key: key, principal: "anna")
+    private static func note(
+        _ key: String, life: Int = 60, subject: String? = nil, thread: String? = nil,
+        kind: KindNumber = SimulatedStore.plainKind, to principal: String = "anna"
+    ) -> StoreCommand {
+        var draft = SimulatedStore.Draft(key: key, principal: principal)
         draft.life = .seconds(life * 60)
-        draft.subject = subject
+        (draft.subject, draft.thread, draft.kind) = (subject, thread, kind)
+        draft.payload = #"{"word": "hello"}"#
         return .enqueue(draft)
     }
 
@@ -68,6 +78,16 @@ enum StoreCases {
         ]
     }
 
+    /// What it had there is known without the row, which nobody can mark.
+    private static var movingPastALock: [StoreCommand] {
+        person(2) + [
+            .register(client: "d1", principal: "anna", tenant: 1, route: 2, token: 8), note("a"), claim(0),
+            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .delivered)]), .holdRows(key: "a"),
+            .register(client: "d0", principal: "anna", tenant: 1, route: 2, token: 9), .letGo, note("b"),
+            claim(1, route: 2), .settle(worker: 1, batch: 2, [Fate(key: "a", outcome: .delivered)]),
+        ]
+    }
+
     /// M9: the answer to a claim was lost, but the worker knows the name it gave the lease.
     private static var lostClaim: [StoreCommand] {
         person(1) + [note("a"), note("b"), claim(0)] + [
@@ -83,12 +103,12 @@ enum StoreCases {
     private static var recoveryBesideSettle: [StoreCommand] {
         person(2) + [note("a"), note("b"), claim(0, minutes: 1), .advance(minutes: 2)] + [
             .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .delivered, leaves: false)]),
-            .recover(worker: 1, isHealthy: true, maxCrashes: 5),
+            .recover(worker: 1, connected: 999, maxCrashes: 5),
             .settle(
                 worker: 0, batch: 1,
                 [Fate(key: "a", outcome: .delivered), Fate(key: "b", outcome: .retry, isFinal: false, back: 0)]),
             claim(1, .once),
-            .recover(worker: 0, isHealthy: false, maxCrashes: 5),
+            .recover(worker: 0, connected: -1, maxCrashes: 5),
             .renew(worker: 0, batches: [1, 2], minutes: 3),
             .renew(worker: 1, batches: [1, 2], minutes: 3),
         ]
@@ -141,18 +161,18 @@ enum StoreCases {
     /// M11: rows that survived a crash are claimed apart, and only one that died alone is set aside.
     private static var poison: [StoreCommand] {
         person(1) + [note("a"), note("b"), claim(0, minutes: 1), .advance(minutes: 2)] + [
-            .recover(worker: 1, isHealthy: true, maxCrashes: 3), claim(0), claim(0, minutes: 1, .once),
-            .advance(minutes: 2), .recover(worker: 1, isHealthy: true, maxCrashes: 3), .waiting(worker: 1),
+            .recover(worker: 1, connected: 999, maxCrashes: 3), claim(0), claim(0, minutes: 1, .once),
+            .advance(minutes: 2), .recover(worker: 1, connected: 999, maxCrashes: 3), .waiting(worker: 1),
             claim(0, .suspect), claim(0, .suspect), claim(0, .suspect), claim(0, minutes: 1, .suspect),
             claim(0, .suspect), claim(0, .suspect), claim(0, .suspect), claim(0, minutes: 1, .suspect),
-            .advance(minutes: 20), .recover(worker: 1, isHealthy: true, maxCrashes: 3), .waiting(worker: 1),
+            .advance(minutes: 20), .recover(worker: 1, connected: 999, maxCrashes: 3), .waiting(worker: 1),
         ]
     }
 
     private static var unknownTargets: [StoreCommand] {
         person(2) + [note("a"), claim(0, minutes: 1), .revoke(device: 1)] + [
             .register(client: "d9", principal: "anna", tenant: 1, route: 1, token: 9), .advance(minutes: 2),
-            .recover(worker: 1, isHealthy: true, maxCrashes: 5), claim(1, .once),
+            .recover(worker: 1, connected: 999, maxCrashes: 5), claim(1, .once),
         ]
     }
 
@@ -179,6 +199,84 @@ enum StoreCases {
                     Fate(key: "e", outcome: .skipped, end: .cancelled, isWhole: true),
                 ]),
             .revoke(device: 1), .recheck(worker: 0, batch: 1), .resolve(worker: 1),
+        ]
+    }
+
+    private static var facts: [StoreCommand] {
+        let seen = SimulatedStore.seenKind
+        return [
+            note("waits", subject: "w", kind: seen, to: "bert"), note("lost", thread: "t", to: "bert"),
+            note("moved", subject: "m", to: "bert"),
+        ] + person(1) + [
+            note("a", subject: "s", kind: seen), note("b", subject: "s"), note("c", thread: "t"),
+            note("d", subject: "s", thread: "t", kind: seen), note("e", subject: "late", kind: seen),
+            note("f", thread: "late"), note("g", subject: "none", thread: "none", kind: seen), claim(0, rows: 4),
+            .see(tenant: 1, principal: "anna", subject: "unknown"), .see(tenant: 1, principal: "anna", subject: "s"),
+            .see(tenant: 1, principal: "anna", subject: "s"), .see(tenant: 2, principal: "anna", subject: "s"),
+            .erase(tenant: 1, thread: "t"), .recheck(worker: 0, batch: 1), claim(1),
+            .see(tenant: 1, principal: "anna", subject: "late"), .erase(tenant: 1, thread: "late"),
+            .erase(tenant: 2, thread: "none"), .recheck(worker: 1, batch: 2), .adopt(worker: 1, batches: [2]),
+            .adopt(worker: 0, batches: [1]), claim(0), note("h", subject: "s", thread: "t", kind: seen), claim(1),
+            .adopt(worker: 0, batches: [3]), .see(tenant: 1, principal: "bert", subject: "w"),
+            .supersede(tenant: 1, subject: "m"), .advance(minutes: 4), .resolve(worker: 0), .resolve(worker: 1),
+        ]
+    }
+
+    /// Nothing is let through by a hook that fails, and what was not asked about is not believed.
+    private static var hooks: [StoreCommand] {
+        let hooked = SimulatedStore.hookedKind
+        let people: [StoreCommand] = ["anna", "bert"].enumerated().map { place, name in
+            .register(client: "d", principal: name, tenant: 1, route: 1, token: place)
+        }
+        let asks = StoreCommand.askHooks(worker: 0, batch: 1)
+        return people + [
+            note("a", subject: "s", kind: hooked), note("b", subject: "t", kind: hooked), note("c", subject: "s"),
+            note("d", subject: "s", kind: hooked, to: "bert"), note("e", kind: hooked), claim(0), asks,
+            .setHook(.stale, true), asks, .app(over: "s"), asks, .setHook(.access, true), asks, .app(barred: "bert"),
+            asks, .app(over: "s", barred: "anna"), asks, .app(raises: .stale), asks, .app(raises: .access), asks,
+            .app(mixesUp: .access), asks, .setHook(.access, false), asks, .app(mixesUp: .stale), asks, .app(), asks,
+            .setHook(.stale, false), asks,
+        ]
+    }
+
+    private static var enqueuedAnew: [StoreCommand] {
+        person(1) + [
+            note("a", subject: "s", thread: "t"), note("b", subject: "b"), note("c", thread: "c"), claim(0, rows: 1),
+            .requeue(key: "a", minutes: 9),
+            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .rejected, end: .failed)]),
+            .requeue(key: "a", minutes: -1), .requeue(key: "a", minutes: 9), .requeue(key: "a", minutes: 20), claim(1),
+            .cancel(key: "again a"), .cancel(key: "again a"), .cancel(key: "a"),
+            .settle(
+                worker: 1, batch: 2,
+                [
+                    Fate(key: "again a"), Fate(key: "b", outcome: .delivered), Fate(key: "c", outcome: .delivered),
+                ]),
+            .supersede(tenant: 1, subject: "b"), .erase(tenant: 1, thread: "c"), .requeue(key: "b", minutes: 5),
+            .requeue(key: "c", minutes: 5), .requeue(key: "again a", minutes: 5), claim(0), .waiting(worker: 0),
+        ]
+    }
+
+    /// What lapsed since it was sent could not be renewed, for all that its sender knows.
+    private static var lateRecovery: [StoreCommand] {
+        person(1) + [
+            note("a"), note("b"), claim(0, rows: 1, minutes: 1), .advance(minutes: 2), claim(0, rows: 1, minutes: 1),
+            .advance(minutes: 2), .recover(worker: 1, known: 4, connected: 999, maxCrashes: 5),
+            .recover(worker: 1, known: 2, connected: 999, maxCrashes: 5), .waiting(worker: 1),
+            .recover(worker: 1, known: -3, connected: 999, maxCrashes: 5), .waiting(worker: 1),
+        ]
+    }
+
+    /// Alive, stopped in order, never heard of, and dead for too short a time, for all that was heard.
+    private static var deaths: [StoreCommand] {
+        person(1) + [
+            note("a"), note("b"), note("c"), .beat(worker: 0), .beat(worker: 1), .advance(minutes: 5),
+            claim(0, rows: 1, minutes: 1), claim(1, rows: 1, minutes: 1), claim(2, rows: 1, minutes: 1),
+            .signOff(worker: 1), .advance(minutes: 3), .recover(worker: 2, known: 1, connected: 1, maxCrashes: 5),
+            .waiting(worker: 2), claim(0, rows: 9, minutes: 1), .advance(minutes: 2),
+            .recover(worker: 2, connected: 1, maxCrashes: 5), .waiting(worker: 2), claim(0, rows: 9, minutes: 1, .once),
+            .beat(worker: 0), .advance(minutes: 2), .recover(worker: 2, connected: 3, maxCrashes: 5),
+            .waiting(worker: 2), claim(0, rows: 9, minutes: 1, .once), .advance(minutes: 2),
+            .recover(worker: 2, connected: 1, maxCrashes: 2), .waiting(worker: 2),
         ]
     }
 

@@ -9,10 +9,22 @@ enum StoreCommand: CustomStringConvertible {
     case revoke(device: Int64)
     case mute(device: Int64, Bool)
     case hold(device: Int64)
+    /// An open transaction holds the queue rows of a notification.
+    case holdRows(key: String)
     case letGo
     case enqueue(SimulatedStore.Draft)
     case supersede(tenant: Int, subject: String)
     case cancel(key: String)
+    case requeue(key: String, minutes: Int)
+    case see(tenant: Int, principal: String, subject: String)
+    case erase(tenant: Int, thread: String)
+    case setHook(HookPurpose, Bool)
+    /// What the app knows and does wrong from now on.
+    case app(over: String? = nil, barred: String? = nil, raises: HookPurpose? = nil, mixesUp: HookPurpose? = nil)
+    /// Asks the hooks about the notifications of a batch that are of their kind.
+    case askHooks(worker: Int, batch: Int)
+    case beat(worker: Int)
+    case signOff(worker: Int)
     case advance(minutes: Int)
     /// A claim of all shares of a route, under the next batch number.
     case claim(worker: Int, route: RouteNumber, CrashClass, rows: Int, targets: Int, minutes: Int)
@@ -22,7 +34,8 @@ enum StoreCommand: CustomStringConvertible {
     case repeatSettle(worker: Int)
     case renew(worker: Int, batches: [Int], minutes: Int)
     case adopt(worker: Int, batches: [Int])
-    case recover(worker: Int, isHealthy: Bool, maxCrashes: Int)
+    /// By a worker that last read the clock so many minutes ago, and was connected so many; negative: is not yet.
+    case recover(worker: Int, known: Int = 0, connected: Int, maxCrashes: Int)
     case recheck(worker: Int, batch: Int)
     /// Effects on all targets of a batch; `age` is how many minutes before now the provider knew.
     case effects(worker: Int, batch: Int, DeviceEffect.Change, age: Int, maxFailures: Int)
@@ -118,10 +131,14 @@ struct BatchText {
                     + "\(target.spentAttempts)\(target.notesSuccess ? "!" : "")"
             }
             let held = row.heldUntil.map { "held \(minute($0))" } ?? "-"
-            return "\(keys[row.notification] ?? "?") \(row.verdict) share \(row.share.urgency).\(row.share.tenant)"
+            func text(_ range: TextRange) -> String { String(decoding: batch[range], as: UTF8.self) }
+            let content = row.verdict == .orphan ? "" : "kind \(row.kind) \(text(row.payload)) \(text(row.thread))"
+            return
+                "\(keys[row.notification] ?? "?") \(row.verdict) \(content)"
+                + " share \(row.share.urgency).\(row.share.tenant)"
                 + " due \(minute(row.dueAt)) attempt \(row.attempt) crashes \(row.crashes) prior \(row.prior)"
                 + " after \(row.afterDevice) \(row.nobody?.rawValue ?? "-") \(held)"
-                + " key \(String(decoding: batch[row.collapseKey], as: UTF8.self)) \(targets)"
+                + " key \(text(row.collapseKey)) \(targets)"
         }.sorted()
     }
 

@@ -162,6 +162,7 @@ CREATE TABLE postbell.devices (
     id                        uuid        NOT NULL UNIQUE,
     token_registered_at       timestamptz,
     success_due_at            timestamptz NOT NULL DEFAULT '-infinity',  -- when a success is next worth writing down
+    rerouted_at               timestamptz NOT NULL DEFAULT '-infinity',  -- when it last came from another route
     last_success_at           timestamptz,
     last_seen_at              timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
     push_token_updated_at     timestamptz,
@@ -195,7 +196,7 @@ CREATE TABLE postbell.devices (
 );
 -- The claim reads targets from this index alone.
 CREATE INDEX devices_live ON postbell.devices (tenant_id, principal_id, route_no, device_no)
-    INCLUDE (token, token_seq, success_due_at, muted_kinds)
+    INCLUDE (token, token_seq, success_due_at, rerouted_at, muted_kinds)
     WHERE token IS NOT NULL AND status = 'active';
 -- What owns several registrations ends them together.
 CREATE INDEX devices_device_ref ON postbell.devices (tenant_id, device_ref) WHERE device_ref IS NOT NULL;

@@ -71,9 +71,9 @@ $$;
 -- A device joins what still waits in the queue, so nothing ever goes back from a final status. Rows are locked
 -- without waiting; a locked row cannot end before this transaction does. `prior` is set because another route of
 -- the notification may have been claimed before. A row of route `none` is moved: the wait is over, also for a device
--- whose registration overlapped the enqueue and so missed it. A device that comes from another route may have had the
--- notification there, so rows on its new one look at their history from now on.
-CREATE FUNCTION postbell.device_joins(device postbell.devices, rerouted boolean) RETURNS void
+-- whose registration overlapped the enqueue and so missed it. What a device that comes from another route has had there
+-- is no matter of these rows, some of which may be locked or not be seen yet: the claim knows it by `rerouted_at`.
+CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     joined smallint[];
@@ -81,7 +81,7 @@ BEGIN
     WITH waiting AS MATERIALIZED (
         -- addressed to this device, not over, and in the queue
         SELECT
-            q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at, q.prior,
+            q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at,
             o.planned_at, o.device_no, o.except_device_no, o.apps
         FROM (
             SELECT o.id, o.planned_at, o.device_no, o.except_device_no, k.apps
@@ -104,23 +104,6 @@ BEGIN
         DELETE FROM postbell.queue q
         USING waiting w
         WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0
-    ),
-    forgetful AS (
-        DELETE FROM postbell.queue q
-        USING waiting w
-        WHERE rerouted
-            AND w.route_no = device.route_no
-            AND NOT w.prior
-            AND q.notification_id = w.notification_id
-            AND q.route_no = w.route_no
-        RETURNING q.*
-    ),
-    mindful AS (
-        INSERT INTO postbell.queue (
-            due_at, notification_id, after_device, tenant_no, route_no, crashes, urgency, attempt, prior)
-        SELECT
-            f.due_at, f.notification_id, f.after_device, f.tenant_no, f.route_no, f.crashes, f.urgency, f.attempt, true
-        FROM forgetful f
     ),
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
@@ -187,7 +170,6 @@ DECLARE
     former  postbell.devices;
     fresh   boolean := false;
     changed boolean;
-    before  smallint;
 BEGIN
     IF provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN
         PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
@@ -266,12 +248,14 @@ BEGIN
         PERFORM postbell.refuse('device.revoked', 'this device was revoked for good');
     END IF;
     changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
-    before := device.route_no;
     UPDATE postbell.devices d SET
         provider = provider,
         environment = environment,
         app = app,
         route_no = postbell.route_number(provider, environment, app),
+        rerouted_at =
+            CASE WHEN (d.provider, d.app) = (provider, app) AND d.environment IS NOT DISTINCT FROM environment
+                THEN d.rerouted_at ELSE reading END,
         token = token,
         token_registered_at = reading,
         fingerprint = postbell.token_fingerprint(token),
@@ -297,7 +281,7 @@ BEGIN
     ELSIF changed THEN
         PERFORM postbell.device_event(device, 'device.push_token_updated', device.token_seq::text);
     END IF;
-    PERFORM postbell.device_joins(device, device.route_no <> before);
+    PERFORM postbell.device_joins(device);
     device_id := device.id;
     device_status := device.status;
     token_fingerprint := postbell.fingerprint_text(device.fingerprint);

@@ -52,7 +52,7 @@ GRANT SELECT ON
 TO postbell_dispatcher;
 GRANT SELECT (
     device_no, id, tenant_id, principal_id, route_no, app, token, token_seq, token_registered_at,
-    success_due_at, status, muted_kinds
+    success_due_at, rerouted_at, status, muted_kinds
 ) ON postbell.devices TO postbell_dispatcher;
 GRANT INSERT ON postbell.deliveries TO postbell_dispatcher;
 GRANT INSERT (notification_id, tenant_no, route_no, status, reason) ON postbell.settlements TO postbell_dispatcher;
@@ -65,7 +65,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.wake(smallint[]),
     postbell.outcome_name(smallint),
     postbell.heartbeat_limit(),
-    postbell.recover(timestamptz, int, int, int),
+    postbell.recover(timestamptz, timestamptz, int, int, int),
     postbell.retry_held(smallint[], int),
     postbell.create_partitions(int, text),
     postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
@@ -88,7 +88,7 @@ GRANT SELECT (
     device_id, except_device_id, predecessor, routes
 ) ON postbell.outbox TO postbell_reader;
 GRANT SELECT (
-    device_no, id, token_registered_at, success_due_at, last_success_at, last_seen_at,
+    device_no, id, token_registered_at, success_due_at, rerouted_at, last_success_at, last_seen_at,
     push_token_updated_at, push_token_invalidated_at, created_at, updated_at, token_seq, fingerprint,
     failure_count, route_no, tenant_id, principal_id, client_device_id, provider, environment, app,
     status, disabled_reason, muted_kinds, name, kind, platform, device_ref, session_ref

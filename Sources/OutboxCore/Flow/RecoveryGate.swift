@@ -12,10 +12,12 @@ package struct RecoveryGate: Equatable, Sendable {
     /// How many lost claims are asked for again after they were asked for once.
     private static let rememberedClaims = 5
 
-    /// A worker that begins when the database's clock says `now`; leases last for `lease`.
-    package init(lease: Duration, now: Timestamp) {
+    /// A worker that begins at `instant`, when the database's clock says `now`; leases last for `lease`.
+    package init(lease: Duration, now: Timestamp, at instant: ContinuousClock.Instant) {
         self.lease = lease
         steadySince = now
+        // The first answer is compared with it: the clock may be set before there is a second one.
+        _ = watch.heard(now, askedAt: instant, answeredAt: instant, lease: lease)
     }
 
     /// The answer to a claim was lost; it may have been carried out, or may yet be.

@@ -31,8 +31,12 @@ package protocol OutboxStore: Sendable {
     func renew(_ batches: [Identifier], lease: Duration) async throws(StoreError) -> [Identifier]
     /// Leases of claims whose answer was lost go back unsent. Answers how many rows.
     func adopt(_ batches: [Identifier]) async throws(StoreError) -> Int
-    /// Recovers lapsed leases of anybody. A lapse counts as a crash only if it began after `healthySince`.
-    func recover(healthySince: Timestamp, limit: Int, maxCrashes: Int) async throws(StoreError) -> RecoveryReport
+    /// Recovers leases of anybody that had lapsed by `knownAt`, the caller's last reading of the database's clock: what
+    /// lapsed later, the database may have been away for. A lapse counts as a crash only if its claim came after
+    /// `healthySince`, or if the registry says that its worker is dead.
+    func recover(
+        knownAt: Timestamp, healthySince: Timestamp, limit: Int, maxCrashes: Int
+    ) async throws(StoreError) -> RecoveryReport
     /// Makes what a wrong configuration stopped on these routes due at once: rows that went back unsent and held
     /// targets, at most `limit` rows. Answers how many; as many as the limit may mean that there are more.
     func retryHeld(on routes: [RouteNumber], limit: Int) async throws(StoreError) -> Int

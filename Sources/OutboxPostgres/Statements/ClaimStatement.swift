@@ -109,9 +109,10 @@ enum ClaimStatement {
             LEFT JOIN postbell.outbox n ON n.id = q.notification_id
         ),
         addressed AS MATERIALIZED (
-            -- the page of targets: live devices of the route that do not mute the kind; after an earlier claim,
-            -- without those that have a final row or wait for their own retry on this route (-1), and with the
-            -- attempts each has spent
+            -- the page of targets: live devices of the route that do not mute the kind; after an earlier claim, or
+            -- one on the route that a device was on when the notification was made (a registration may stay open for
+            -- as long as a transaction does, so a day is allowed), without those that have a final row or wait for
+            -- their own retry on this route (-1), and with the attempts each has spent
             SELECT t.*, d.device_no, d.token, d.token_seq, d.spent, d.success_due_at
             FROM taken t
             LEFT JOIN LATERAL (
@@ -119,7 +120,7 @@ enum ClaimStatement {
                 FROM (
                     SELECT
                         x.device_no, x.token, x.token_seq, x.success_due_at,
-                        CASE WHEN t.prior THEN (
+                        CASE WHEN t.prior OR x.rerouted_at > t.created_at - interval '1 day' THEN (
                             SELECT CASE
                                 WHEN bool_or(y.final OR (y.retry_at > now() AND y.route_no = $1::int2)) THEN -1
                                 ELSE count(DISTINCT y.batch) FILTER (WHERE y.outcome IN (3, 6))
@@ -179,8 +180,9 @@ enum ClaimStatement {
                         AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')))
             THEN (
                 SELECT CASE
-                    WHEN bool_or(v.token IS NOT NULL AND v.status = 'active') THEN 'muted'
-                    WHEN bool_or(v.status = 'active') THEN 'no_token'
+                    WHEN bool_or(v.token IS NOT NULL AND v.status = 'active' AND a.kind = ANY (v.muted_kinds))
+                        THEN 'muted'
+                    WHEN bool_or(v.token IS NULL AND v.status = 'active') THEN 'no_token'
                     WHEN bool_or(v.status = 'revoked') THEN 'revoked'
                     ELSE 'no_device'
                 END

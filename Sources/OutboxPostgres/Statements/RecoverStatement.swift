@@ -3,10 +3,12 @@ import Postgres
 
 /// Recovers lapsed leases of anybody; a function, because it needs two snapshots (see migration 0005).
 ///
-/// Parameters: $1 timestamptz healthy since (a lapse that began before it is no crash), $2 int4 most leases, $3 int4
-/// most crashes, $4 int4 the worker's number. Result: `leases`, `rows`, `unknowns`, `set_aside` int8.
+/// Parameters: $1 timestamptz known at (what lapsed later is left alone), $2 timestamptz healthy since (a lapse that
+/// began before it is no crash), $3 int4 most leases, $4 int4 most crashes, $5 int4 the worker's number. Result:
+/// `leases`, `rows`, `unknowns`, `set_aside` int8.
 enum RecoverStatement {
-    static let statement = PostgresStatement("recover", text, parameterTypes: [.timestamptz, .int4, .int4, .int4])
+    static let statement = PostgresStatement(
+        "recover", text, parameterTypes: [.timestamptz, .timestamptz, .int4, .int4, .int4])
 
     static let text = """
         SELECT
@@ -14,11 +16,14 @@ enum RecoverStatement {
             coalesce(sum(items), 0)::int8 AS rows,
             coalesce(sum(unknowns), 0)::int8 AS unknowns,
             coalesce(sum(set_aside), 0)::int8 AS set_aside
-        FROM postbell.recover($1::timestamptz, $2::int4, $3::int4, $4::int4)
+        FROM postbell.recover($1::timestamptz, $2::timestamptz, $3::int4, $4::int4, $5::int4)
         """
 
-    static func command(healthySince: Timestamp, limit: Int, maxCrashes: Int, worker: Int32) -> PostgresCommand {
+    static func command(
+        knownAt: Timestamp, healthySince: Timestamp, limit: Int, maxCrashes: Int, worker: Int32
+    ) -> PostgresCommand {
         var parameters = PostgresParameters()
+        parameters.append(knownAt)
         parameters.append(healthySince)
         parameters.append(Int32(clamping: limit))
         parameters.append(Int32(clamping: maxCrashes))

@@ -12,4 +12,6 @@ package enum DriverDefect: String, CaseIterable, Sendable {
     case believesInSilence
     /// A request without an answer is settled as not sent.
     case deniesUnanswered
+    /// A call of hooks that failed is taken for one that let everything through.
+    case believesFailedHooks
 }

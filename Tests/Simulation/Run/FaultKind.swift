@@ -38,6 +38,8 @@ package enum FaultKind: Int, CaseIterable, Sendable {
     case unansweredAccepted, unansweredLost
     /// The answer takes nearly as long as it may, or longer.
     case slowAnswer
+    /// A hook of the app raises an error, answers ids it was not asked about, takes longer than it may.
+    case hookRaises, hookMixesUp, hookHangs
     /// Answers of the provider: the token is dead, with proof or without; our message is bad; key or topic are wrong;
     /// the token of the request is too old; too much of one target, or of the lane; the provider fails.
     case unregistered, badToken, rejected, wrongKey, wrongTopic, wrongSender, oldAccessToken, throttled, throttledLane
@@ -59,6 +61,7 @@ package enum FaultKind: Int, CaseIterable, Sendable {
         case .lateProducer, .deviceLocked, .rowLocked: 0.15
         case .notSent, .unansweredAccepted, .unansweredLost: 0.15
         case .slowAnswer: 0.4
+        case .hookRaises, .hookMixesUp, .hookHangs: 0.15
         case .unregistered, .badToken, .rejected, .wrongSender, .oldAccessToken, .throttled, .unavailable: 0.15
         case .wrongKey, .wrongTopic, .throttledLane: 0.03
         }

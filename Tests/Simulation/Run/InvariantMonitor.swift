@@ -15,13 +15,17 @@ import OutboxCore
 /// | `too_early` | none for a target whose own wait on this route was not over then |
 /// | `over` | none for a notification that was over when its claim was made |
 /// | `fell_out` | none for a target that a re-check let fall out |
+/// | `unasked` | none of a kind with hooks that they have not let through, or too long ago |
 /// | `stale_check` | none when the last check is too old |
 /// | `lease_gone` | none after the lease went to somebody else, unless the database's clock was set |
+/// | `near_end` | none that may outlive its lease, unless the database's clock was set |
 /// | `too_late` | none after the deadline, by the database's clock |
 /// | `other_key` | all requests of a notification carry the same collapse key |
 /// | `needless` | no lease is recovered whose holder is well and was all the time |
-/// | `blamed` | a lapse is no crash when the database was away since the claim, or its clock was set forward |
+/// | `blamed` | a lapse is no crash when the database was away before it, or its clock was set forward, unless of the
+/// dead |
 /// | `token_wiped` | a token leaves the registry only when the provider called it dead in its present registration |
+/// | `late_effect` | nothing is done to a device but what an answer in time has said |
 /// | `untrue` | the ledger says of each request what the provider's own log says, or `unknown` |
 /// | `unrecorded` | each request is on the ledger |
 /// | `twice` | accepted twice only when the answer to the first was lost, or came too late |
@@ -35,8 +39,12 @@ final class InvariantMonitor {
     var orphans: [Identifier] = []
     /// When the database's clock was set, and by how much, both in microseconds.
     var clockSteps: [(at: Int64, by: Int64)] = []
-    /// When the database last went away.
-    var databaseWasAwayAt: Int64 = -1
+    /// When nobody reached the database.
+    var outages: [(from: Int64, until: Int64)] = []
+    /// Of the recovery that is carried out: since when its worker was connected when it was sent, and when that was.
+    var recovery: (connectedAt: Int64, askedAt: Int64) = (0, 0)
+    /// How often each passage was come through, by its number.
+    private(set) var passages = [Int](repeating: 0, count: Passage.allCases.count)
     /// Flushes that came too late.
     var fenced = 0
     /// Deaths at each step of a worker, by its number.
@@ -45,15 +53,17 @@ final class InvariantMonitor {
 
     private var places: [Int] = []
     private var lastClaim: [Int: Int64] = [:]
-    private var claimedAt: [Identifier: Int64] = [:]
+    private(set) var claimedAt: [Identifier: Int64] = [:]
     private var early: Set<Target> = []
     private var over: Set<Target> = []
-    private var leases: [LeaseRow] = []
+    private(set) var leases: [LeaseRow] = []
     private var ledgerAtClaim: [Identifier: Int] = [:]
     private var changedAt: [Int64: Int64] = [:]
     private var fallen: Set<Target> = []
     private var requested: Set<Target> = []
     private var tokens: [String?] = []
+    private var allowed: [Target: ContinuousClock.Instant] = [:]
+    private var knownEnds = 0
 
     /// One target of one lease.
     struct Target: Hashable {
@@ -68,6 +78,10 @@ final class InvariantMonitor {
 
     func found(_ rule: String, _ detail: @autoclosure () -> String) {
         if violation == nil { violation = Violation(rule: rule, detail: detail()) }
+    }
+
+    func passed(_ passage: Passage, _ times: Int = 1) {
+        passages[passage.rawValue] += times
     }
 
     /// A number for a notification: the order in which it was enqueued.
@@ -93,12 +107,18 @@ final class InvariantMonitor {
         case .effects: checkTokens(simulation)
         case .claim: noteClaim(simulation)
         case .recover: checkRecovery(simulation, by: worker)
-        case .settle, .adopt, .resolve, .enqueue, .retryHeld: break
+        case .resolve:
+            let facts: [SettlementReason] = [.superseded, .seen, .erased]
+            passed(
+                .endedUnclaimed,
+                store.settlements[knownEnds...].count { end in facts.contains { $0.rawValue == end.reason } })
+        case .settle, .adopt, .enqueue, .retryHeld: break
         default: return
         }
         defer {
             tokens = store.devices.map(\.token)
             leases = store.leases
+            knownEnds = store.settlements.count
         }
         var present = [Int](repeating: 0, count: store.notifications.count * 4)
         func count(_ notification: Identifier, _ route: RouteNumber) {
@@ -143,39 +163,28 @@ final class InvariantMonitor {
                 early.insert(key)
             }
             if let row = store.notification(identifier),
-                store.isClosed(identifier) || store.isSuperseded(row) || row.expiresAt <= store.now
+                store.isClosed(identifier) || store.fact(against: row) != nil || row.expiresAt <= store.now
             {
                 over.insert(key)
             }
         }
         for row in lease.rows {
+            if let found = simulation.store.notification(row.notification), !simulation.store.isClosed(row.notification)
+            {
+                noteFact(simulation.store.fact(against: found), .supersededAtClaim, .seenAtClaim, .erasedAtClaim)
+            }
             lastClaim[number(row.notification, simulation.store) * 4 + Int(row.route)] = simulation.clock
         }
     }
 
-    private func checkRecovery(_ simulation: Simulation, by recoverer: SimulatedWorker?) {
-        for lease in leases where !simulation.store.leases.contains(where: { $0.batch == lease.batch }) {
-            let claimed = claimedAt[lease.batch] ?? 0
-            let wasSet = clockSteps.contains { $0.at >= claimed }
-            if let holder = simulation.workers.first(where: { $0.isAlive && $0.owner == lease.owner }),
-                holder.troubledAt < claimed, !wasSet
-            {
-                found("needless", "a lease of worker \(holder.index + 1)")
-            }
-            // By a clock that was set back no lease lapses early, and whoever began since cannot know of it; nor can
-            // who has stood still between looking at the clock and recovering.
-            let steps = clockSteps.filter { $0.at >= claimed }
-            let stood = recoverer?.troubledAt ?? 0
-            guard !steps.contains(where: { $0.at < stood }),
-                !steps.contains(where: { $0.by < 0 || $0.at > simulation.clock - 3_000_000 }),
-                !steps.isEmpty || databaseWasAwayAt > claimed
-            else { continue }
-            for row in simulation.store.queue {
-                let before = lease.rows.first { $0.notification == row.notification && row.route == lease.route }
-                if let before, row.crashes > before.crashes {
-                    found("blamed", name(row.notification, simulation.store))
-                }
-            }
+    private func noteFact(
+        _ fact: SettlementReason?, _ superseded: Passage, _ seen: Passage, _ erased: Passage
+    ) {
+        switch fact {
+        case .superseded: passed(superseded)
+        case .seen: passed(seen)
+        case .erased: passed(erased)
+        default: break
         }
     }
 
@@ -235,7 +244,11 @@ final class InvariantMonitor {
         if fallen.contains(target) { broke("fell_out") }
         if early.contains(target) { broke("too_early") }
         if over.contains(target) { broke("over") }
-        if let holds, worker.now > holds { broke("stale_check") }
+        if store.notification(request.notification)?.kind == SimulatedStore.hookedKind, !worker.knownHooks.isEmpty {
+            if allowed[target].map({ worker.now > $0 }) ?? true { broke("unasked") }
+        } else if let holds, worker.now > holds {
+            broke("stale_check")
+        }
         let known = ledgerAtClaim[request.batch] ?? 0
         if store.ledger.prefix(known).contains(where: {
             $0.notification == request.notification && $0.device == request.device && $0.isFinal
@@ -243,16 +256,20 @@ final class InvariantMonitor {
             broke("sent_again")
         }
         let since = claimedAt[request.batch] ?? 0
-        if !store.leases.contains(where: { $0.batch == request.batch }), !clockSteps.contains(where: { $0.at >= since })
-        {
-            broke("lease_gone")
+        if !clockSteps.contains(where: { $0.at >= since }) {
+            let lease = store.leases.first { $0.batch == request.batch }
+            let ends = simulation.databaseTime + plan.settings.requestTimeout - Self.drift
+            if let lease { if ends > lease.until { broke("near_end") } } else { broke("lease_gone") }
         }
         let steps = clockSteps.filter { $0.at >= worker.heardAt - 10_000_000 }.reduce(0) { $0 + abs($1.by) }
         if simulation.databaseTime > request.expiresAt + Self.lateness + .microseconds(steps) { broke("too_late") }
-        if request.collapseKey != name(request.notification, store), store.notification(request.notification) != nil {
+        if let row = store.notification(request.notification), request.collapseKey != row.collapseKey {
             broke("other_key")
         }
     }
+
+    /// What the clock of a worker goes wrong in the longest lease, and more.
+    private static let drift = Duration.milliseconds(20)
 
     /// How much later than its deadline a request may be made: what the worker's idea of the database's clock lags.
     private static let lateness = Duration.milliseconds(100)
@@ -265,7 +282,37 @@ final class InvariantMonitor {
     /// A re-check was carried out and its answer heard.
     func checked(_ batch: Identifier, _ asked: [RecheckTarget], _ reasons: [SettlementReason?]) {
         for (target, reason) in zip(asked, reasons) where reason != nil {
+            noteFact(reason, .supersededAtCheck, .seenAtCheck, .erasedAtCheck)
             fallen.insert(Target(batch: batch, notification: target.notification, device: target.device))
+        }
+    }
+
+    /// Effects on devices are carried out: each has an answer on the ledger that came in time.
+    func applied(_ effects: [DeviceEffect], _ store: SimulatedStore) {
+        for effect in effects {
+            let answers: [OutcomeKind] =
+                switch effect.change {
+                case .succeeded: [.delivered]
+                case .failed: [.retry]
+                case .tokenInvalid: [.unregistered]
+                }
+            let isSaid = store.ledger(of: effect.notification).contains {
+                $0.device == effect.device && !$0.isLate && answers.contains($0.outcome)
+            }
+            if !isSaid { found("late_effect", "\(effect.change) on device \(effect.device)") }
+        }
+    }
+
+    /// A call of hooks was answered about targets of a lease: which of their notifications it really let through, and
+    /// until when that counts.
+    func hooksAnswered(
+        _ batch: Identifier, _ targets: [(notification: Identifier, device: Int64)],
+        allowed notifications: Set<Identifier>,
+        until: ContinuousClock.Instant
+    ) {
+        for (notification, device) in targets {
+            let target = Target(batch: batch, notification: notification, device: device)
+            allowed[target] = notifications.contains(notification) ? until : nil
         }
     }
 
@@ -274,6 +321,8 @@ final class InvariantMonitor {
     /// Everything has come to its end: the three witnesses (producers, ledger, provider) say the same.
     func checkEnd(_ simulation: Simulation) {
         let store = simulation.store
+        passed(.deadByRegistry, store.deathsByRegistry)
+        passed(.lapsedLater, store.lapsedLater)
         var rows: [Target: [DeliveryRow]] = [:]
         for row in store.ledger {
             rows[Target(batch: row.batch, notification: row.notification, device: row.device), default: []].append(row)

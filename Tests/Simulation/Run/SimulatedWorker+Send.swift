@@ -7,7 +7,9 @@ extension SimulatedWorker {
             let now = now
             state.updateLane(lane) { [room = lanes[lane].room] in $0.setCapacity(room) }
             switch state.nextStep(ofLane: lane, now: now) {
-            case .none: return ringSettle()
+            case .none:
+                if state.hooksMayBeAsked { askHooks() }
+                return ringSettle()
             case .check(let slot, let targets): check(targets, slot: slot)
             case .send(let slot, let targets):
                 for target in targets where !send(Int(target), slot: slot, lane: lane) { return }
@@ -30,15 +32,7 @@ extension SimulatedWorker {
         let lives = life
         simulation.ask(
             self, .recheck,
-            { simulation -> Result<[SettlementReason?], StoreError> in
-                guard
-                    let reasons = simulation.store.recheck(
-                        asked, batch: claimed.identifier, owner: owner, route: claimed.route)
-                else {
-                    return .failure(StoreError(kind: .refused, operation: "recheck", message: "the lease is gone"))
-                }
-                return .success(reasons)
-            },
+            { $0.recheck(asked, batch: claimed.identifier, owner: owner, route: claimed.route) },
             then: { [self] answer in
                 guard life == lives else { return }
                 var reasons = try? answer.get()

@@ -91,7 +91,11 @@ extension SimulatedWorker {
         let effects = state.takeEffects(limit: simulation.plan.settings.settleRows)
         guard !effects.isEmpty else { return then() }
         let maxFailures = simulation.plan.maxFailures
-        ask(.effects, { $0.apply(effects, maxFailures: maxFailures) }) { [self] answer in
+        let run = { (simulation: Simulation) -> Result<[Int], StoreError> in
+            simulation.monitor.applied(effects, simulation.store)
+            return .success(simulation.store.apply(effects, maxFailures: maxFailures))
+        }
+        simulation.ask(self, .effects, run) { [self] answer in
             switch answer {
             case .success(let locked): laterEffects += locked.map { effects[$0] }
             case .failure: laterEffects += effects

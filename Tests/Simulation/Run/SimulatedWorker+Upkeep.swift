@@ -7,7 +7,8 @@ import OutboxCore
 extension SimulatedWorker {
     func upkeepTurn(_ turn: Int) {
         guard !isFinished else {
-            return ask(.unregister, { _ in }) { [self] _ in die("stopped") }
+            let owner = owner
+            return ask(.unregister, { $0.unregister(owner) }) { [self] _ in die("stopped") }
         }
         let began = now
         renewLeases { [self] in
@@ -63,7 +64,9 @@ extension SimulatedWorker {
     }
 
     private func recoverLapsed(_ then: @escaping () -> Void) {
-        if defect == .recoversAtOnce { return recover(healthySince: Timestamp(microseconds: 0), then) }
+        if defect == .recoversAtOnce {
+            return recover(knownAt: simulation.databaseTime, healthySince: Timestamp(microseconds: 0), then)
+        }
         guard !state.holdsLapsedLease(at: now) else { return then() }
         let askedAt = now
         ask(.waiting, { $0.now }) { [self] answer in
@@ -74,13 +77,21 @@ extension SimulatedWorker {
             guard recovery.clockIsSteady(at: now), let connected = connectedSince,
                 recovery.holdersAreBack(connected: connected, at: now)
             else { return then() }
-            recover(healthySince: recovery.healthySince(connected: state.clock.time(at: connected)), then)
+            recover(
+                knownAt: time, healthySince: recovery.healthySince(connected: state.clock.time(at: connected)), then)
         }
     }
 
-    private func recover(healthySince: Timestamp, _ then: @escaping () -> Void) {
-        let maxCrashes = simulation.plan.maxCrashes
-        ask(.recover, { $0.recover(healthySince: healthySince, limit: 10, maxCrashes: maxCrashes) }) { [self] answer in
+    private func recover(knownAt: Timestamp, healthySince: Timestamp, _ then: @escaping () -> Void) {
+        let (maxCrashes, connectedAt) = (simulation.plan.maxCrashes, connectedAt)
+        let askedAt = simulation.clock
+        let run = { (simulation: Simulation) -> Result<RecoveryReport, StoreError> in
+            simulation.monitor.recovery = (connectedAt: connectedAt, askedAt: askedAt)
+            return .success(
+                simulation.store.recover(
+                    knownAt: knownAt, healthySince: healthySince, limit: 10, maxCrashes: maxCrashes))
+        }
+        simulation.ask(self, .recover, run) { [self] answer in
             if case .success(let report) = answer, report.leases > 0 {
                 simulation.note(index, "recovered", report.leases, report.rows)
                 state.recovered()
@@ -126,11 +137,14 @@ extension SimulatedWorker {
     }
 
     func refreshRegistry(_ then: @escaping () -> Void) {
-        ask(.routes, { _ in [RouteNumber(1), 2] }) { [self] answer in
-            if case .success(let routes) = answer {
+        ask(.routes, { $0.hooks }) { [self] answer in
+            if case .success(let hooks) = answer {
                 for (index, lane) in lanes.enumerated() {
-                    state.updateLane(index) { $0.setRoutes(routes.filter { $0 == lane.route }) }
+                    state.updateLane(index) { $0.setRoutes([lane.route]) }
                 }
+                knownHooks = hooks
+                _ = state.setHooks(hooks, kinds: SimulatedStore.kinds, now: now)
+                if state.hooksMayBeAsked { askHooks() }
             }
             report(then)
         }
@@ -140,7 +154,8 @@ extension SimulatedWorker {
     private func report(_ then: @escaping () -> Void) {
         if let reportedAt, reportedAt.duration(to: now) < .seconds(5) { return then() }
         reportedAt = now
-        ask(.register, { $0.now }) { [self] answer in
+        let owner = owner
+        ask(.register, { $0.register(owner) }) { [self] answer in
             if case .success(let time) = answer { heard(time) }
             then()
         }

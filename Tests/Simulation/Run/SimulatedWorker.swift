@@ -36,6 +36,10 @@ final class SimulatedWorker {
     var troubledAt: Int64 = 0
     /// When each lease was last checked: asked, answered, and how long that holds.
     var checks: [Int: ContinuousClock.Instant] = [:]
+    /// The same of the rows of a lease that waited for hooks.
+    var hookChecks: [Identifier: ContinuousClock.Instant] = [:]
+    /// The hooks that it loaded last.
+    var knownHooks: [KindHook] = []
     private(set) lazy var claimSignal = WorkerSignal(self)
     private(set) lazy var settleSignal = WorkerSignal(self)
     private(set) lazy var upkeepSignal = WorkerSignal(self)
@@ -47,7 +51,8 @@ final class SimulatedWorker {
             settings: simulation.plan.settings, lanes: [],
             clock: DatabaseClock(reading: simulation.databaseTime, at: Simulation.origin), seed: 0)
         wakePlan = WakePlan(poll: simulation.plan.poll)
-        recovery = RecoveryGate(lease: simulation.plan.settings.lease, now: simulation.databaseTime)
+        recovery = RecoveryGate(
+            lease: simulation.plan.settings.lease, now: simulation.databaseTime, at: Simulation.origin)
         nextSweep = Simulation.origin
     }
 
@@ -100,7 +105,7 @@ final class SimulatedWorker {
             clock: DatabaseClock(reading: simulation.databaseTime, at: now), seed: random.next())
         heardAt = simulation.clock
         (scan, wakePlan) = (ShareScan(), WakePlan(poll: plan.poll))
-        recovery = RecoveryGate(lease: plan.settings.lease, now: simulation.databaseTime)
+        recovery = RecoveryGate(lease: plan.settings.lease, now: simulation.databaseTime, at: now)
         (unwritten, laterEffects, known, claimFailures) = ([], [], nil, 0)
         (isClaiming, isFinished, settleIsIdle, abortsAt, reportedAt) = (true, false, false, nil, nil)
         claimSignal = WorkerSignal(self)
@@ -108,7 +113,7 @@ final class SimulatedWorker {
         upkeepSignal = WorkerSignal(self)
         lanesToRetry = Array(lanes.indices)
         nextSweep = now
-        checks = [:]
+        (checks, hookChecks, knownHooks) = ([:], [:], [])
         connectedAt = max(simulation.clock, simulation.databaseIsAwayUntil)
         simulation.note(index, "starts", life)
         refreshRegistry { [self] in

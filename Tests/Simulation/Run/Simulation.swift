@@ -23,9 +23,9 @@ final class Simulation {
     private(set) var databaseIsAwayUntil: Int64 = 0
     private(set) var isLiveness = false
     /// Producer events still to come.
-    private var producersLeft = 0
+    var producersLeft = 0
     private var statements = 0
-    private var orders = 0
+    private(set) var orders = 0
 
     /// Where all local clocks begin. Only differences of it count.
     static let origin = ContinuousClock.now
@@ -42,6 +42,9 @@ final class Simulation {
         monitor = InvariantMonitor(plan)
     }
 
+    /// When the database's clock says `time`, while it is off by so many microseconds.
+    func clock(of time: Timestamp, offset: Int64) -> Int64 { time.microseconds - Self.databaseOrigin - offset }
+
     /// The database's time.
     var databaseTime: Timestamp { Timestamp(microseconds: Self.databaseOrigin + clock + clockOffset) }
 
@@ -56,6 +59,7 @@ final class Simulation {
 
     /// Runs to the end; answers what was found.
     func run() -> SimulationReport {
+        for purpose in plan.hooks { store.setHook(purpose, true) }
         for device in plan.devices { register(device, isNewToken: true) }
         let count = options.workers.map { min($0, plan.workers) } ?? plan.workers
         workers = (0..<count).map { SimulatedWorker(self, index: $0) }
@@ -76,7 +80,7 @@ final class Simulation {
             seed: plan.seed, hash: trace.hash, violation: monitor.violation, events: trace.count, virtualTime: clock,
             faults: dice.counts, struck: dice.struck, requests: provider.log.count,
             duplicates: monitor.duplicates, notifications: store.notifications.count, steps: monitor.steps,
-            lines: trace.lines)
+            passages: monitor.passages, lines: trace.lines)
     }
 
     /// How long after the last fault everything must have come to its end: the longest wait of a retry, a pause, and
@@ -155,7 +159,7 @@ final class Simulation {
                     let length = Int64(dice.draw(100...15_000, -1, second, salt: 1)) * 1000
                     databaseIsAwayUntil = max(databaseIsAwayUntil, clock + length)
                     note(-1, "database away", Int(length))
-                    monitor.databaseWasAwayAt = clock
+                    monitor.outages.append((clock, databaseIsAwayUntil))
                     for worker in workers { worker.loseDatabase(until: databaseIsAwayUntil) }
                 }
                 if dice.strikes(.clockStep, -1, second) {
@@ -198,17 +202,19 @@ final class Simulation {
         let fate = fate(of: statement, worker.index, occasion)
         var way = jitter(100...1500, salt: 2)
         if dice.strikes(.slowStatement, worker.index, occasion) { way += jitter(50_000...4_000_000, salt: 3) }
-        if way > 10_000 || fate != .answered { worker.troubledAt = max(worker.troubledAt, clock + way) }
+        // What hooks do is no trouble of the sessions that claim and settle.
+        let isOurs = statement != .askHooks
+        if isOurs, way > 10_000 || fate != .answered { worker.troubledAt = max(worker.troubledAt, clock + way) }
         switch fate {
         case .requestLost, .transient:
             let error =
                 fate == .transient
                 ? StoreError(kind: .transient, operation: statement.name, sqlState: "40P01", message: "deadlock")
                 : broken
-            if fate == .requestLost { worker.reconnects() }
+            if fate == .requestLost, isOurs { worker.reconnects() }
             schedule(after: way, worker: worker) { then(.failure(error)) }
         case .late:
-            worker.reconnects()
+            if isOurs { worker.reconnects() }
             schedule(after: way, worker: worker) { then(.failure(broken)) }
             schedule(after: way + jitter(1000...8_000_000, salt: 4)) { [unowned self] in
                 _ = carryOut(statement, of: worker, run)
@@ -221,7 +227,7 @@ final class Simulation {
                     return schedule(after: 0, worker: worker, life: life) { then(.failure(broken)) }
                 }
                 let answer = carryOut(statement, of: worker, run)
-                if fate == .replyLost, worker.life == life { worker.reconnects() }
+                if fate == .replyLost, isOurs, worker.life == life { worker.reconnects() }
                 schedule(after: back, worker: worker, life: life) {
                     guard worker.passes(statement.answered) else { return }
                     then(fate == .replyLost ? .failure(broken) : answer)
@@ -245,106 +251,5 @@ final class Simulation {
         monitor.didChange(self, by: statement, of: worker)
         note(worker.index, "executed", statement.rawValue, store.queue.count, statement.name)
         return answer
-    }
-
-    // MARK: People
-
-    private func perform(_ action: SimulationPlan.ProducerEvent.Action, _ index: Int) {
-        store.now = databaseTime
-        switch action {
-        case .enqueue(let draft): insert(draft, index)
-        case .supersede(let tenant, let subject):
-            note(-1, "supersede", index, Int(tenant), subject)
-            store.supersede(tenant: tenant, subject: subject)
-        case .cancel(let key):
-            guard let row = store.notifications.first(where: { $0.key == "n\(key)" }) else { return }
-            note(-1, "cancel", key, 0, row.key)
-            store.cancel(row.identifier)
-        case .register(let device, let isNewToken):
-            register(device, isNewToken: isNewToken)
-        case .revoke(let device):
-            guard let number = store.device(Int64(device) + 1)?.number else { return }
-            note(-1, "revoke", Int(number))
-            store.revoke(number)
-            monitor.changed(number, at: clock)
-        case .mute(let device, let mutes):
-            guard let number = store.device(Int64(device) + 1)?.number else { return }
-            note(-1, "mute", Int(number), mutes ? 1 : 0)
-            store.mute(number, mutes)
-            monitor.changed(number, at: clock)
-        case .uninstall(let device):
-            guard let token = store.device(Int64(device) + 1)?.token else { return }
-            note(-1, "uninstall", device + 1)
-            provider.deadSince[token] = databaseTime
-        }
-        if dice.strikes(.deviceLocked, -3, index) { holdDevice(index) }
-        if dice.strikes(.rowLocked, -3, index) { holdRow(index) }
-    }
-
-    private func insert(_ draft: SimulatedStore.Draft, _ index: Int) {
-        var draft = draft
-        draft.insertedAt = databaseTime
-        // The trigger looks who is awake when the row is inserted; who is asleep hears of it with the commit.
-        let live = SimulatedStore.routes(of: store.devices.filter { $0.isLive && $0.principal == draft.principal })
-        let wakes = !live.allSatisfy { route in store.awake.contains { $0.route == route } }
-        var delay = jitter(50...500, salt: 6)
-        if dice.strikes(.lateProducer, -2, index) { delay = jitter(100_000...8_000_000, salt: 7) }
-        producersLeft += 1
-        schedule(after: delay) { [unowned self] in
-            producersLeft -= 1
-            store.now = databaseTime
-            let made = store.enqueue(draft)
-            monitor.didChange(self, by: .enqueue)
-            note(-1, "enqueue", index, made == nil ? 0 : 1, draft.key)
-            if let made, dice.strikes(.poison, -2, index) { monitor.poison.append(made) }
-            if let made, dice.strikes(.orphan, -2, index) {
-                monitor.orphans.append(made)
-                store.lose(made)
-            }
-            if wakes { notifyWorkers(index) }
-        }
-    }
-
-    /// A notification of the database on its way to all who listen.
-    func notifyWorkers(_ occasion: Int) {
-        for worker in workers where worker.isAlive {
-            guard !dice.strikes(.notifyLost, worker.index, occasion) else { continue }
-            schedule(after: jitter(100...2000, salt: 8), worker: worker) { worker.wake() }
-        }
-    }
-
-    private func register(_ setup: SimulationPlan.DeviceSetup, isNewToken: Bool) {
-        let known = store.devices.first {
-            $0.tenant == setup.tenant && $0.principal == setup.principal && $0.client == setup.client
-        }
-        let serial = isNewToken ? (known?.tokenSequence ?? 0) + 1 : max(known?.tokenSequence ?? 0, 1)
-        let token = "\(setup.tenant)-\(setup.principal)-\(setup.client)-\(serial)"
-        if !isNewToken { provider.deadSince[token] = nil }
-        let number = store.register(
-            client: setup.client, principal: setup.principal, tenant: setup.tenant, route: setup.route,
-            token: known?.token != nil && !isNewToken ? known?.token ?? token : token)
-        monitor.didChange(self, by: .enqueue)
-        monitor.changed(number, at: clock)
-        note(-1, "register", Int(number), Int(setup.route), token)
-        notifyWorkers(Int(number) * 1000 + orders)
-    }
-
-    private func holdDevice(_ occasion: Int) {
-        guard !store.devices.isEmpty else { return }
-        let number = Int64(dice.draw(1...store.devices.count, -3, occasion, salt: 3))
-        store.lockedDevices.append(number)
-        schedule(after: jitter(1000...5_000_000, salt: 9)) { [unowned self] in
-            if let place = store.lockedDevices.firstIndex(of: number) { store.lockedDevices.remove(at: place) }
-        }
-    }
-
-    private func holdRow(_ occasion: Int) {
-        guard let last = store.queue.last else { return }
-        store.lockedNotifications.append(last.notification)
-        schedule(after: jitter(1000...5_000_000, salt: 10)) { [unowned self] in
-            if let place = store.lockedNotifications.firstIndex(of: last.notification) {
-                store.lockedNotifications.remove(at: place)
-            }
-        }
     }
 }

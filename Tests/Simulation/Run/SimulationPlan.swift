@@ -24,6 +24,8 @@ struct SimulationPlan {
     let producers: [ProducerEvent]
     let devices: [DeviceSetup]
     let waitForDevice: Duration
+    /// Hooks that are set from the beginning.
+    let hooks: [HookPurpose]
 
     /// A device that is there at the beginning.
     struct DeviceSetup {
@@ -43,6 +45,13 @@ struct SimulationPlan {
             case revoke(device: Int)
             case mute(device: Int, Bool)
             case uninstall(device: Int)
+            case erase(tenant: Int32, thread: String)
+            case see(tenant: Int32, principal: String, subject: String)
+            case requeue(key: Int)
+            case setHook(HookPurpose, Bool)
+            /// The app's own knowledge, from which its hooks answer.
+            case overByApp(subject: String)
+            case bar(principal: String, Bool)
         }
 
         /// Microseconds from the beginning.
@@ -84,6 +93,7 @@ struct SimulationPlan {
             let rate = random.fraction() < 0.4 ? kind.worstRate * random.fraction() : 0
             return isCalm ? 0 : rate
         }
+        hooks = chance(0.5) ? [] : HookPurpose.allCases.filter { _ in chance(0.6) }
         let people = number(2...6)
         let tenants = Int32(number(1...3))
         devices = Self.drawDevices(people: people, tenants: tenants, &random)
@@ -117,7 +127,9 @@ struct SimulationPlan {
             var draft = SimulatedStore.Draft(key: "n\(row)", principal: principal(person))
             draft.tenant = Int32(person) % tenants + 1
             draft.urgency = random.fraction() < 0.3 ? 1 : 0
-            draft.subject = random.fraction() < 0.3 ? "subject-\(Int.random(in: 0...4, using: &random))" : nil
+            draft.subject = random.fraction() < 0.5 ? "subject-\(Int.random(in: 0...2, using: &random))" : nil
+            draft.thread = random.fraction() < 0.3 ? "thread-\(Int.random(in: 0...2, using: &random))" : nil
+            draft.kind = random.fraction() < 0.4 ? 1 : KindNumber.random(in: 2...3, using: &random)
             draft.life = .seconds(Int.random(in: random.fraction() < 0.2 ? 1...15 : 30...600, using: &random))
             draft.delay = random.fraction() < 0.15 ? .seconds(Int.random(in: 1...10, using: &random)) : .zero
             if !devices.isEmpty, random.fraction() < 0.1 {
@@ -131,9 +143,31 @@ struct SimulationPlan {
         for _ in 0..<(isCalm ? 0 : Int.random(in: 0...rows / 2, using: &random)) {
             let at = Int64.random(in: 0..<end, using: &random)
             events.append(
-                ProducerEvent(at: at, action: drawAction(rows: rows, tenants: tenants, devices: devices, &random)))
+                ProducerEvent(
+                    at: at,
+                    action: random.fraction() < 0.35
+                        ? drawEnd(rows: rows, people: people, tenants: tenants, &random)
+                        : drawAction(rows: rows, tenants: tenants, devices: devices, &random)))
         }
         return events.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+    }
+
+    /// Facts against notifications, operators, and the app whose hooks are asked.
+    private static func drawEnd(
+        rows: Int, people: Int, tenants: Int32, _ random: inout SplitMix
+    ) -> ProducerEvent.Action {
+        let person = Int.random(in: 0..<people, using: &random)
+        let tenant = Int32(person) % tenants + 1
+        let subject = "subject-\(Int.random(in: 0...2, using: &random))"
+        switch random.fraction() {
+        case ..<0.2: return .erase(tenant: tenant, thread: "thread-\(Int.random(in: 0...2, using: &random))")
+        case ..<0.45: return .see(tenant: tenant, principal: principal(person), subject: subject)
+        case ..<0.65: return .requeue(key: Int.random(in: 0..<rows, using: &random))
+        case ..<0.75:
+            return .setHook(random.fraction() < 0.5 ? .stale : .access, random.fraction() < 0.6)
+        case ..<0.88: return .overByApp(subject: subject)
+        default: return .bar(principal: principal(person), random.fraction() < 0.6)
+        }
     }
 
     private static func drawAction(
@@ -143,7 +177,7 @@ struct SimulationPlan {
         if draw < 0.2 {
             return .supersede(
                 tenant: Int32.random(in: 1...tenants, using: &random),
-                subject: "subject-\(Int.random(in: 0...4, using: &random))")
+                subject: "subject-\(Int.random(in: 0...2, using: &random))")
         }
         if draw < 0.3 || devices.isEmpty { return .cancel(key: Int.random(in: 0..<rows, using: &random)) }
         let place = Int.random(in: 0..<devices.count, using: &random)

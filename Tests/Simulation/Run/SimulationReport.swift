@@ -51,6 +51,8 @@ package struct SimulationReport: Sendable {
     package let notifications: Int
     /// Deaths and stops at each step of a worker, by the step's number.
     let steps: [Int]
+    /// How often each passage was come through, by its number.
+    let passages: [Int]
     /// What happened, line by line; empty unless asked for.
     package let lines: [String]
 

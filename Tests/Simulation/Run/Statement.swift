@@ -2,6 +2,8 @@
 enum Statement: Int, CaseIterable {
     case waiting, claim, settle, renew, adopt, recover, recheck, effects, resolve, retryHeld, register, routes
     case holdAwake, releaseAwake, unregister
+    /// Hooks of the app, which are asked on a session of their own.
+    case askHooks
     /// Not a worker's: a producer or back end.
     case enqueue
 
@@ -27,6 +29,7 @@ enum Statement: Int, CaseIterable {
         case .adopt: .adoptSent
         case .recheck: .recheckSent
         case .effects: .effectsSent
+        case .askHooks: .hooksAsked
         default: .otherSent
         }
     }
@@ -41,6 +44,7 @@ enum Statement: Int, CaseIterable {
         case .adopt: .adoptAnswered
         case .recheck: .recheckAnswered
         case .effects: .effectsAnswered
+        case .askHooks: .hooksAnswered
         default: .otherAnswered
         }
     }
@@ -50,13 +54,16 @@ enum Statement: Int, CaseIterable {
 enum WorkerStep: Int, CaseIterable {
     case claimSent, claimAnswered, settleSent, settleAnswered, renewSent, renewAnswered, recoverSent, recoverAnswered
     case adoptSent, adoptAnswered, recheckSent, recheckAnswered, effectsSent, effectsAnswered, otherSent, otherAnswered
+    case hooksAsked, hooksAnswered
     case requestMade, requestWritten, answerHeard, draining
 
     /// How much more often than at other steps faults strike at this one, because it is seldom come to.
     var weight: Double {
         switch self {
-        case .renewSent, .renewAnswered, .recheckSent, .recheckAnswered, .recoverSent, .recoverAnswered: 8
+        case .renewSent, .renewAnswered, .recheckSent, .recheckAnswered: 16
+        case .recoverSent, .recoverAnswered: 8
         case .adoptSent, .adoptAnswered, .draining: 20
+        case .hooksAsked, .hooksAnswered: 8
         case .effectsSent, .effectsAnswered: 4
         case .otherSent, .otherAnswered: 0.5
         default: 1

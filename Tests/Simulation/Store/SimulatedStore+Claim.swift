@@ -71,14 +71,17 @@ extension SimulatedStore {
                         notesSuccess: target.device.successDueAt <= now))
             }
             let range = first..<targets.count
-            let key = append(found?.key ?? "", to: &text)
+            let key = append(found?.collapseKey ?? "", to: &text)
+            let payload = append(found?.payload ?? "", to: &text)
+            let thread = append(found?.thread ?? "", to: &text)
             dispatches.append(
                 ClaimedDispatch(
                     notification: row.notification, share: Share(urgency: row.urgency, tenant: row.tenant),
                     dueAt: row.dueAt, attempt: row.attempt, crashes: row.crashes, prior: row.prior,
                     afterDevice: row.afterDevice, verdict: verdict, kind: found?.kind ?? 0,
-                    createdAt: found?.createdAt ?? row.dueAt, expiresAt: found?.expiresAt ?? row.dueAt, payload: 0..<0,
-                    collapseKey: key, thread: 0..<0, badge: nil, silent: false,
+                    createdAt: found?.createdAt ?? row.dueAt, expiresAt: found?.expiresAt ?? row.dueAt,
+                    payload: payload,
+                    collapseKey: key, thread: thread, badge: nil, silent: false,
                     heldUntil: verdict == .send && row.prior ? othersDueAt(row) : nil,
                     nobody: range.isEmpty && verdict == .send ? nobody(found, row) : nil, targets: range))
         }
@@ -101,8 +104,12 @@ extension SimulatedStore {
     private func verdict(on row: NotificationRow) -> ClaimVerdict {
         if defect == .verdictBlind { return .send }
         if isClosed(row.identifier) { return .closed }
-        if isSuperseded(row) { return .superseded }
-        return row.expiresAt <= now ? .expired : .send
+        switch foundFact(against: row) {
+        case .superseded: return .superseded
+        case .seen: return .seen
+        case .erased: return .erased
+        default: return row.expiresAt <= now ? .expired : .send
+        }
     }
 
     /// The page of targets, with the attempts that each has spent.
@@ -111,12 +118,13 @@ extension SimulatedStore {
     ) -> [(device: DeviceRow, spent: Int)] {
         guard let found else { return [] }
         let history = ledger(of: row.notification)
-        let looksBack = defect == .historyByAttempt ? row.attempt > 1 : row.prior
+        let mayHaveHistory = defect == .historyByAttempt ? row.attempt > 1 : row.prior
         var page: [(device: DeviceRow, spent: Int)] = []
         for device in liveDevices(of: found, route: request.route)
         where device.number > row.afterDevice && !device.mutes {
             guard page.count < request.targetsPerRow else { break }
-            let own = looksBack ? history.filter { $0.device == device.number } : []
+            let hasMoved = defect != .movesForgotten && device.reroutedAt > found.createdAt - .seconds(86_400)
+            let own = mayHaveHistory || hasMoved ? history.filter { $0.device == device.number } : []
             if own.contains(where: { $0.isFinal || ($0.route == row.route && isAhead($0.retryAt)) }) { continue }
             var batches: [Identifier] = []
             for entry in own where entry.outcome.spendsAttempt && !batches.contains(entry.batch) {
@@ -148,8 +156,8 @@ extension SimulatedStore {
             return nil
         }
         let addressed = devices.filter { $0.route == row.route && isAddressed($0, by: found) }
-        if addressed.contains(where: { $0.isLive }) { return .muted }
-        if addressed.contains(where: { $0.status == .active }) { return .noToken }
+        if addressed.contains(where: { $0.isLive && $0.mutes }) { return .muted }
+        if addressed.contains(where: { $0.status == .active && $0.token == nil }) { return .noToken }
         return addressed.contains { $0.status == .revoked } ? .revoked : .noDevice
     }
 }

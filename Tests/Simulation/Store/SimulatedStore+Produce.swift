@@ -8,6 +8,9 @@ extension SimulatedStore {
         var principal: String
         var tenant: Int32 = 1
         var subject: String?
+        var thread: String?
+        var payload = "{}"
+        var kind = SimulatedStore.plainKind
         var urgency: Int16 = 0
         /// From now on; negative: it has passed already.
         var life: Duration = .seconds(3600)
@@ -17,6 +20,9 @@ extension SimulatedStore {
         var exceptDevice: Int64?
         /// When the insert was made, where its transaction commits later; nil for now.
         var insertedAt: Timestamp?
+        /// What an operator enqueues anew, and the collapse key it has.
+        var predecessor: Identifier?
+        var collapseKey: String?
     }
 
     /// Enqueues a notification; nil where the key exists or the deadline has passed.
@@ -28,10 +34,11 @@ extension SimulatedStore {
         let identifier = nextIdentifier()
         func row(_ routes: [RouteNumber]) -> NotificationRow {
             NotificationRow(
-                identifier: identifier, key: draft.key, tenant: draft.tenant, principal: draft.principal,
-                subject: draft.subject, kind: 1, urgency: draft.urgency, createdAt: reading, plannedAt: planned,
-                expiresAt: reading + draft.life, onlyDevice: draft.onlyDevice, exceptDevice: draft.exceptDevice,
-                routes: routes)
+                identifier: identifier, key: draft.key, collapseKey: draft.collapseKey ?? draft.key,
+                tenant: draft.tenant, principal: draft.principal, subject: draft.subject, thread: draft.thread,
+                payload: draft.payload, kind: draft.kind, urgency: draft.urgency, createdAt: reading,
+                plannedAt: planned, expiresAt: reading + draft.life, onlyDevice: draft.onlyDevice,
+                exceptDevice: draft.exceptDevice, predecessor: draft.predecessor, routes: routes)
         }
         let live = Self.routes(of: liveDevices(of: row([])))
         let made = row(isOver ? [] : live.isEmpty ? [0] : live)
@@ -48,17 +55,6 @@ extension SimulatedStore {
                 SettlementRow(notification: identifier, route: nil, status: "expired", reason: "expired"))
         }
         return isOver ? nil : identifier
-    }
-
-    /// The subject moved on.
-    mutating func supersede(tenant: Int32, subject: String) {
-        supersessions.append((tenant, subject, now))
-    }
-
-    /// A person stopped the whole notification.
-    mutating func cancel(_ notification: Identifier) {
-        settlements.append(
-            SettlementRow(notification: notification, route: nil, status: "cancelled", reason: "cancelled"))
     }
 
     /// Registers a device; a token that lives elsewhere moves here. Answers the device's number.
@@ -82,6 +78,7 @@ extension SimulatedStore {
         }
         let before = devices[index]
         let isNew = before.token != token
+        if before.route != route { devices[index].reroutedAt = now }
         devices[index].route = route
         devices[index].token = token
         devices[index].registeredAt = now
@@ -95,7 +92,7 @@ extension SimulatedStore {
         } else if isNew || before.status != .active {
             event("device.push_token_updated", of: devices[index])
         }
-        if defect != .deviceJoinsNothing { joins(devices[index], isRerouted: before.route != route) }
+        if defect != .deviceJoinsNothing { joins(devices[index]) }
         return devices[index].number
     }
 
@@ -104,7 +101,7 @@ extension SimulatedStore {
     }
 
     /// A device joins what still waits in the queue.
-    private mutating func joins(_ device: DeviceRow, isRerouted: Bool) {
+    private mutating func joins(_ device: DeviceRow) {
         for row in notifications
         where row.isVisible && isAddressed(device, by: row) && row.expiresAt > now
             && !lockedNotifications.contains(row.identifier)
@@ -112,11 +109,6 @@ extension SimulatedStore {
             let waiting = queue.filter { $0.notification == row.identifier }
             guard let first = waiting.min(by: { $0.dueAt < $1.dueAt }) else { continue }
             queue.removeAll { $0.notification == row.identifier && $0.route == 0 }
-            if isRerouted,
-                let place = queue.firstIndex(where: { $0.notification == row.identifier && $0.route == device.route })
-            {
-                queue[place].prior = true
-            }
             let isLeased = leases.contains { lease in
                 lease.route == device.route
                     && lease.rows.indices.contains {

@@ -102,57 +102,6 @@ extension SimulatedStore {
         }
         return returned
     }
-
-    /// Recovers lapsed leases of anybody: two snapshots, the second of which sees every settle that came first.
-    mutating func recover(healthySince: Timestamp, limit: Int, maxCrashes: Int) -> RecoveryReport {
-        var report = (leases: 0, rows: 0, unknowns: 0, setAside: 0)
-        let lapsed = leases.filter { $0.until < now || defect == .recoversLiveLeases }
-            .sorted { ($0.until, $0.batch) < ($1.until, $1.batch) }
-        for lease in lapsed.prefix(limit) {
-            leases.removeAll { $0.batch == lease.batch }
-            report.leases += 1
-            report.unknowns += defect == .recoveryIsSilent ? 0 : writeUnknown(of: lease)
-            if defect == .recoveryLosesRows { continue }
-            let counted: Int16 = healthySince < lease.claimedAt ? 1 : 0
-            for (index, row) in lease.rows.enumerated() where lease.isOpen[index] {
-                if lease.rows.count == 1, Int(row.crashes + counted) >= maxCrashes {
-                    settlements.append(
-                        SettlementRow(
-                            notification: row.notification, route: lease.route, status: "failed", reason: "crashes"))
-                    report.setAside += 1
-                    continue
-                }
-                var back = row
-                back.dueAt = now
-                back.crashes = min(row.crashes + counted, Int16(clamping: maxCrashes))
-                back.attempt = max(row.attempt - 1, 0)
-                back.prior = true
-                report.rows += enqueue(back) ? 1 : 0
-            }
-        }
-        return RecoveryReport(
-            leases: report.leases, rows: report.rows, unknowns: report.unknowns, setAside: report.setAside)
-    }
-
-    /// Tells whom the lost worker may have sent to; answers how many.
-    private mutating func writeUnknown(of lease: LeaseRow) -> Int {
-        var written = 0
-        for target in lease.targets where lease.isOpen[target.row] {
-            let row = lease.rows[target.row]
-            let isKnown = ledger(of: row.notification).contains {
-                $0.device == target.device && $0.batch == lease.batch
-            }
-            guard !isKnown else { continue }
-            let identifier = nextIdentifier()
-            let added = add(
-                DeliveryRow(
-                    identifier: identifier, notification: row.notification, batch: lease.batch, device: target.device,
-                    tokenSequence: nil, route: lease.route, attempt: row.attempt, outcome: .unknown, status: 0,
-                    reason: "lease_lost", isFinal: false, isLate: false, retryAt: nil))
-            written += added ? 1 : 0
-        }
-        return written
-    }
 }
 
 extension Duration {

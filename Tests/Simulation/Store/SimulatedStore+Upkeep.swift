@@ -7,6 +7,8 @@ extension SimulatedStore {
     func recheck(
         _ targets: [RecheckTarget], batch: Identifier, owner: Identifier, route: RouteNumber
     ) -> [SettlementReason?]? {
+        // Whose the lease is, is said with each target.
+        guard !targets.isEmpty else { return [] }
         guard leases.contains(where: { $0.batch == batch && $0.owner == owner && $0.until > now }) else { return nil }
         return targets.map { reason(against: $0, route: route) }
     }
@@ -17,7 +19,7 @@ extension SimulatedStore {
             let named: [SettlementReason] = [.superseded, .seen, .noAccess, .erased, .cancelled, .expired]
             return named.first { $0.rawValue == end.reason } ?? .cancelled
         }
-        if isSuperseded(row) { return .superseded }
+        if let fact = foundFact(against: row) { return fact }
         if row.expiresAt <= now { return .expired }
         guard let device = device(target.device), device.status == .active, device.tenant == row.tenant,
             device.principal == row.principal
@@ -38,8 +40,8 @@ extension SimulatedStore {
             guard let found = notification(row.notification), found.isVisible, !isClosed(found.identifier) else {
                 continue
             }
-            if isSuperseded(found) {
-                end(found, route: nil, "superseded", "superseded")
+            if let fact = foundFact(against: found) {
+                end(found, by: fact)
             } else if found.expiresAt <= now {
                 end(found, route: 0, "expired", "expired")
             } else {
@@ -62,25 +64,35 @@ extension SimulatedStore {
             SettlementRow(notification: row.identifier, route: route, status: status, reason: reason))
     }
 
+    /// The whole notification ends by a fact.
+    private mutating func end(_ row: NotificationRow, by fact: SettlementReason) {
+        end(row, route: nil, fact == .erased ? "cancelled" : "superseded", fact.rawValue)
+    }
+
     /// Routes of devices, ascending, each once.
     static func routes(of devices: [DeviceRow]) -> [RouteNumber] {
         devices.map(\.route).sorted().reduce(into: []) { if $0.last != $1 { $0.append($1) } }
     }
 
-    /// Ends overdue rows, whatever their route; answers how many.
+    /// Ends rows that are over, whatever their route; answers how many.
     mutating func sweep() -> Int {
-        let overdue = queue.filter { row in
-            !lockedNotifications.contains(row.notification)
-                && notification(row.notification).map { $0.isVisible && $0.expiresAt <= now } ?? false
-        }.sorted { ($0.notification, $0.route) < ($1.notification, $1.route) }
-        queue.removeAll { row in
-            overdue.contains { $0.notification == row.notification && $0.route == row.route }
+        let over = queue.filter { !lockedNotifications.contains($0.notification) && isOver($0.notification) }
+            .sorted { ($0.notification, $0.route) < ($1.notification, $1.route) }
+        queue.removeAll { row in over.contains { $0.notification == row.notification && $0.route == row.route } }
+        for row in over {
+            guard let found = notification(row.notification), !isClosed(found.identifier) else { continue }
+            if let fact = foundFact(against: found) {
+                end(found, by: fact)
+            } else {
+                end(found, route: row.route, "expired", "expired")
+            }
         }
-        for row in overdue {
-            settlements.append(
-                SettlementRow(notification: row.notification, route: row.route, status: "expired", reason: "expired"))
-        }
-        return overdue.count
+        return over.count
+    }
+
+    private func isOver(_ notification: Identifier) -> Bool {
+        guard let row = self.notification(notification), row.isVisible else { return false }
+        return isClosed(notification) || foundFact(against: row) != nil || row.expiresAt <= now
     }
 
     /// Makes due at once what a wrong configuration stopped on these routes; answers how many rows.

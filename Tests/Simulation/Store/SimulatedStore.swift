@@ -20,7 +20,14 @@ struct SimulatedStore {
     var ledger: [DeliveryRow] = []
     var settlements: [SettlementRow] = []
     var supersessions: [(tenant: Int32, subject: String, at: Timestamp)] = []
+    var erasures: [(tenant: Int32, thread: String, at: Timestamp)] = []
+    var receipts: [(tenant: Int32, principal: String, subject: String, at: Timestamp)] = []
     var devices: [DeviceRow] = []
+    var workers: [WorkerRow] = []
+    /// Which hooks are set.
+    var hooks: [KindHook] = []
+    /// What the app's hooks answer from.
+    var app = HookedApp()
     /// Keys of lifecycle events, in the order in which they were written.
     var events: [String] = []
     /// Devices that an open transaction of a back end holds.
@@ -31,6 +38,11 @@ struct SimulatedStore {
     var awake: [(route: RouteNumber, owner: Identifier)] = []
     /// Every claim that was carried out, whatever became of it: what may have been sent.
     var claims: [Identifier: [(notification: Identifier, device: Int64)]] = [:]
+
+    /// Recovered leases whose owner was dead by the registry alone, and leases that a recovery left alone because they
+    /// lapsed after it was sent.
+    var deathsByRegistry = 0
+    var lapsedLater = 0
 
     private var places: [Identifier: Int] = [:]
     private var ledgerPlaces: [Identifier: [Int]] = [:]
@@ -69,11 +81,6 @@ struct SimulatedStore {
     /// Whether the whole notification has ended.
     func isClosed(_ notification: Identifier) -> Bool {
         settlements.contains { $0.notification == notification && $0.route == nil }
-    }
-
-    func isSuperseded(_ row: NotificationRow) -> Bool {
-        guard let subject = row.subject else { return false }
-        return supersessions.contains { $0.tenant == row.tenant && $0.subject == subject && $0.at > row.createdAt }
     }
 
     /// Live devices that a notification is addressed to, on one route or on all, in their order.

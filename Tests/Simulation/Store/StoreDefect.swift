@@ -30,4 +30,12 @@ package enum StoreDefect: String, CaseIterable, Sendable {
     case leaseEndsEarly
     /// Registering a device does not join what waits.
     case deviceJoinsNothing
+    /// The claim does not ask the ledger of a device that came from another route.
+    case movesForgotten
+    /// Supersessions, receipts and erasures are not looked at.
+    case factsIgnored
+    /// A recovery that is carried out late takes what has lapsed since it was sent.
+    case recoversLate
+    /// The recovery takes nobody for dead.
+    case nobodyIsDead
 }

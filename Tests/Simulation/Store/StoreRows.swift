@@ -4,9 +4,14 @@ import OutboxCore
 struct NotificationRow {
     let identifier: Identifier
     let key: String
+    /// Under which a device shows at most one notification.
+    let collapseKey: String
     let tenant: Int32
     let principal: String
     let subject: String?
+    let thread: String?
+    /// Empty once it was erased.
+    var payload: String
     let kind: KindNumber
     let urgency: Int16
     let createdAt: Timestamp
@@ -14,6 +19,8 @@ struct NotificationRow {
     let expiresAt: Timestamp
     let onlyDevice: Int64?
     let exceptDevice: Int64?
+    /// Which notification an operator enqueued anew by this one.
+    let predecessor: Identifier?
     /// What it was queued for at once.
     let routes: [RouteNumber]
     /// Whether the dispatcher sees it; not after a restore that lacks it.
@@ -95,9 +102,18 @@ struct DeviceRow {
     var failures: Int32 = 0
     /// When a success is next worth writing down; the distant past stands for "at once".
     var successDueAt = Timestamp.distantPast
+    /// When it last came from another route.
+    var reroutedAt = Timestamp.distantPast
     var mutes = false
 
     var isLive: Bool { token != nil && status == .active }
+}
+
+/// One row of `workers`.
+struct WorkerRow {
+    let owner: Identifier
+    var heartbeatAt: Timestamp
+    var stoppedAt: Timestamp?
 }
 
 extension Timestamp {

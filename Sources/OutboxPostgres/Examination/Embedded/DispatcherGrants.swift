@@ -48,7 +48,7 @@ extension Grant {
             "outcome_name(smallint)"),
         Grant(
             "EXECUTE", .function,
-            "recover(timestamp with time zone, integer, integer, integer)"),
+            "recover(timestamp with time zone, timestamp with time zone, integer, integer, integer)"),
         Grant(
             "EXECUTE", .function,
             "retry_held(smallint[], integer)"),
@@ -69,6 +69,7 @@ extension Grant {
         Grant("SELECT", .table, "devices", column: "id"),
         Grant("SELECT", .table, "devices", column: "muted_kinds"),
         Grant("SELECT", .table, "devices", column: "principal_id"),
+        Grant("SELECT", .table, "devices", column: "rerouted_at"),
         Grant("SELECT", .table, "devices", column: "route_no"),
         Grant("SELECT", .table, "devices", column: "status"),
         Grant("SELECT", .table, "devices", column: "success_due_at"),

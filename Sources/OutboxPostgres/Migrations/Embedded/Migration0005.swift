@@ -5,7 +5,7 @@ extension Migration {
     /// 0005_dispatch.sql
     static let dispatch0005 = Migration(
         version: 5, name: "dispatch",
-        checksum: "a3675969600b4bcd4d0101fbe6a32ebf2f8ad5b47bad8a0c5e5fdc3e724e14f3",
+        checksum: "fdcb4b10811c6e9a6eddf250bcbebee123a8e6ec595a08ed917f4c95edc63c3a",
         sql: #"""
 -- Postbell 0005: what workers call beside their own statements (recovery, the days of the ledger), and how they are.
 --
@@ -25,13 +25,15 @@ $$;
 -- Lapsed leases go back to the queue: ONE call, several snapshots. The first statement locks the lease, so no settle
 -- of it can pass the fence any more; the later ones see every settle that held the lease before. For each open
 -- position an `unknown` row tells whom the lost worker may have sent to: the targets are in the lease, for they cannot
--- be derived from today's devices. `crashes` rises only if the caller was connected since before the claim (else it
--- may be the database that was away), or the owner is dead: its heartbeat has not come since the caller is connected,
--- though callers leave it the time to be back, a lease and ten seconds at most. Without the latter a worker that is
--- alone would be killed by the same row in each of its lives; so the four seconds, which tell apart a clock that was
--- set, are less than the shortest lease. Only a row that was alone in its lease is set aside. Called with the rights
--- of the dispatcher.
+-- be derived from today's devices. Only what had lapsed by `known_at`, the caller's last reading of this clock, is
+-- taken: a call may be carried out long after it was sent, and after an outage that it does not know of, or a clock
+-- that was set. `crashes` rises only if the caller was connected since before the claim (else it may be the database
+-- that was away), or the owner is dead: its heartbeat has not come since the caller is connected, though callers leave
+-- it the time to be back, a lease and ten seconds at most. Without the latter a worker that is alone would be killed by
+-- the same row in each of its lives; so the four seconds, which tell apart a clock that was set, are less than the
+-- shortest lease. Only a row that was alone in its lease is set aside. Called with the rights of the dispatcher.
 CREATE FUNCTION postbell.recover(
+    known_at      timestamptz,
     healthy_since timestamptz,
     lease_limit   int,
     max_crashes   int,
@@ -48,10 +50,11 @@ DECLARE
     lapsed  uuid[];
     lease   postbell.leases;
     counted int;
+    cutoff  timestamptz := least(now(), recover.known_at);
 BEGIN
     lapsed := ARRAY(
         SELECT l.batch FROM postbell.leases l
-        WHERE l.until < now()
+        WHERE l.until < cutoff
         ORDER BY l.until
         LIMIT lease_limit
         FOR UPDATE SKIP LOCKED);
@@ -62,7 +65,7 @@ BEGIN
             RETURNING l.* INTO lease;
             counted := (
                 recover.healthy_since < lease.claimed_at
-                OR (recover.healthy_since < now() - interval '4 s' AND EXISTS (
+                OR (recover.healthy_since < cutoff - interval '4 s' AND EXISTS (
                     SELECT 1 FROM postbell.workers w
                     WHERE w.owner = lease.owner
                         AND w.stopped_at IS NULL
