@@ -1,6 +1,11 @@
 /// Names a timer that was armed, so that it can be cancelled. Never reused within a loop.
 package struct TimerID: Hashable, Sendable {
     let number: UInt64
+
+    /// The name of timer `number` of whoever keeps it.
+    package init(number: UInt64) {
+        self.number = number
+    }
 }
 
 /// Timers by due instant: a binary heap, with cancelled ones left in it until they surface or outnumber the live ones.

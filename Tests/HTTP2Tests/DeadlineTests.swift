@@ -172,6 +172,54 @@ import Testing
         #expect(server.failures.isEmpty)
     }
 
+    /// What it does not allow it would not allow for ever: no request of ours would come so far as to be pinged for.
+    @Test func aPeerThatAllowsNothingAndIsGoneIsLeft() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, connection.number == 1 ? 0 : 100)])
+            if connection.number == 1 {
+                connection.answersPings = false
+                connection.drain()
+            } else {
+                connection.respond(try connection.nextRequest().stream)
+                connection.drain()
+            }
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.pingAfter = .milliseconds(200)
+            $0.pingTimeout = .milliseconds(200)
+            $0.requestTimeout = .seconds(20)
+        } _: { harness in
+            await harness.submit()
+            let results = try await harness.results(1)
+            #expect(results[0].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 2)
+    }
+
+    @Test func aPeerThatAllowsNothingForAWhileIsKept() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin([(3, 0)])
+            while connection.pings < 2 { try connection.nextFrame() }
+            connection.sendSettings([(3, 1)])
+            connection.respond(try connection.nextRequest().stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) {
+            $0.pingAfter = .milliseconds(100)
+            $0.pingTimeout = .seconds(10)
+            $0.requestTimeout = .seconds(40)
+        } _: { harness in
+            await harness.submit()
+            let results = try await harness.results(1)
+            #expect(results[0].status == 200)
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 1)
+    }
+
     @Test func aSlowPeerThatAnswersPingsIsKept() async throws {
         let server = try ScriptedServer { connection in
             try connection.begin()

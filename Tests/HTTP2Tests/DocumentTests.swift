@@ -4,12 +4,11 @@ import Testing
 /// `docs/http2.md` names tests; they are there.
 @Suite struct DocumentTests {
     @Test func eachTestThatTheDocumentNamesIsThere() throws {
-        let tests = URL(filePath: #filePath).deletingLastPathComponent()
-        let document = try String(contentsOf: tests.appending(path: "../../docs/http2.md"), encoding: .utf8)
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let document = try String(contentsOf: tests.appending(path: "../docs/http2.md"), encoding: .utf8)
         var source = ""
-        for file in try FileManager.default.contentsOfDirectory(at: tests, includingPropertiesForKeys: nil)
-        where file.pathExtension == "swift" {
-            source += try String(contentsOf: file, encoding: .utf8)
+        for file in try FileManager.default.subpathsOfDirectory(atPath: tests.path) where file.hasSuffix(".swift") {
+            source += try String(contentsOf: tests.appending(path: file), encoding: .utf8)
         }
         // The last column of a table's row, and the prose, hold names of tests; words with a space or _ are others.
         let names = document.matches(of: /`([a-z][A-Za-z0-9]{15,})`/).map { String($0.output.1) }

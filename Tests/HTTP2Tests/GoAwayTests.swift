@@ -65,6 +65,61 @@ import Testing
         #expect(server.connections == 2)
     }
 
+    @Test func lastWordsAreHeardToTheirEnd() async throws {
+        let (asked, gone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        // More than one read takes: 48 KB of headers, which no window holds back.
+        let filler = [("x-filler", String(repeating: "f", count: 4000))]
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            if connection.number == 1 {
+                let requests = try connection.requests(12)
+                asked.wait()
+                for request in requests { connection.respond(request.stream, 200, filler) }
+                connection.goAway(last: 23)
+                let end = connection.abort()
+                gone.signal()
+                throw end
+            }
+            connection.respond(try connection.nextRequest().stream)
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) { harness in
+            await harness.submit(12)
+            try await harness.wait("twelve are in flight") { $0.statistics.inFlight == 12 }
+            await harness.submitUnheard(first: 13) {
+                asked.signal()
+                gone.wait()
+            }
+            let results = try await harness.results(13).sorted { $0.tag < $1.tag }
+            #expect(results.map(\.status) == [Int?](repeating: 200, count: 13))
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+        #expect(server.connections == 2)
+    }
+
+    @Test func whatIsSentAgainKeepsItsOrder() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.begin()
+            let requests = try connection.requests(3)
+            if connection.number == 1 {
+                connection.goAway(last: 0)
+            } else {
+                for (place, request) in requests.enumerated() {
+                    connection.respond(request.stream, 200, [("apns-id", "\(place + 1)")])
+                }
+            }
+            connection.drain()
+        }
+        try await ClientHarness.run(port: server.port) { harness in
+            await harness.submit(3)
+            let results = try await harness.results(3)
+            #expect(results.allSatisfy { $0.captured[0] == "\($0.tag)" })
+        }
+        server.stop()
+        #expect(server.failures.isEmpty)
+    }
+
     @Test func aSecondGoAwayWithALowerLastStreamCountsNothingTwice() async throws {
         let server = try ScriptedServer { connection in
             try connection.begin()

@@ -1,4 +1,4 @@
-import EventLoop
+package import EventLoop
 
 /// Which connections there are: made when needed, looked after, replaced with patience.
 extension ClientCore {
@@ -19,7 +19,7 @@ extension ClientCore {
     }
 
     /// Makes one more connection.
-    func connect(at now: ContinuousClock.Instant) {
+    package func connect(at now: ContinuousClock.Instant) {
         retryAt = nil
         connectionsMade += 1
         let connection = HTTP2Connection(number: connectionsMade, client: self, at: now)
@@ -29,7 +29,7 @@ extension ClientCore {
     }
 
     /// Hands a connection the addresses it has asked for.
-    func resolved(_ number: Int, _ result: Result<[SocketAddress], HTTP2ConnectionError>) {
+    package func resolved(_ number: Int, _ result: Result<[SocketAddress], HTTP2ConnectionError>) {
         connections.first { $0.number == number }?.resolved(result)
         wantTurn()
     }
@@ -56,6 +56,17 @@ extension ClientCore {
         }
     }
 
+    /// Notes which connections take no request although none is under way there. A PING finds out whether their peers
+    /// still are there: what one that has vanished does not allow it would not allow for ever.
+    func noteHeldBack(at now: ContinuousClock.Instant) {
+        guard table.waiting.count > 0, inFlight < configuration.concurrency else { return }
+        for connection in connections
+        where connection.state == .open && connection.session.openStreams == 0 && connection.heldBackSince == nil {
+            connection.heldBackSince = now
+            arm(at: now + configuration.pingAfter)
+        }
+    }
+
     func openAnotherIfCrowded(at now: ContinuousClock.Instant) {
         guard let since = crowdedSince, now - since >= configuration.busyBeforeAnother else { return }
         crowdedSince = nil
@@ -66,12 +77,12 @@ extension ClientCore {
 
     /// A connection takes no more requests and closes when those it has are done.
     func draining(_ connection: HTTP2Connection, _ error: HTTP2ConnectionError) {
-        leavesService(connection, error, wasOpen: true, at: .now)
+        leavesService(connection, error, wasOpen: true, at: environment.now)
     }
 
     /// A connection is closed. Requests that were handed to it have no answer, and none will come.
     func closed(_ connection: HTTP2Connection, _ error: HTTP2ConnectionError, wasOpen: Bool) {
-        let now = ContinuousClock.now
+        let now = environment.now
         connections.removeAll { $0 === connection }
         if !wasOpen { statistics.connectionsFailed += 1 }
         endRequests(of: connection, at: now)
@@ -124,11 +135,11 @@ extension ClientCore {
         let step = wasOpen && !wasEvicted ? failuresInRow - 2 : failuresInRow - 1
         guard step >= 0 else { return nil }
         let delay = min(configuration.backoffFirst * (1 << min(step, 16)), configuration.backoffMax)
-        return delay * Int.random(in: 75...100) / 100
+        return delay * environment.draw(75...100) / 100
     }
 
     /// Replaces every open connection: none takes another request, and each closes when it has answered what it has.
-    func retireAll(_ reason: String) {
+    package func retireAll(_ reason: String) {
         for connection in connections where connection.state == .open {
             connection.retire(HTTP2ConnectionError(.retired, peer: connection.peer, reason: reason))
         }
@@ -154,12 +165,10 @@ extension ClientCore {
             let reason = "no frame for \(configuration.pingTimeout) after a PING"
             return connection.close(HTTP2ConnectionError(.silent, peer: connection.peer, reason: reason))
         }
-        if connection.session.openStreams > 0 || now - connection.lastReadAt >= configuration.idlePingInterval {
-            if now >= pingDue(connection) {
-                statistics.pings += 1
-                connection.pingSentAt = now
-                connection.session.sendPing()
-            }
+        if now >= pingDue(connection) {
+            statistics.pings += 1
+            connection.pingSentAt = now
+            connection.session.sendPing()
         }
         retireIfIdleOrOld(connection, at: now)
     }
@@ -186,6 +195,9 @@ extension ClientCore {
     private func pingDue(_ connection: HTTP2Connection) -> ContinuousClock.Instant {
         if connection.session.openStreams > 0 {
             return max(connection.lastReadAt, connection.busySince) + configuration.pingAfter
+        }
+        if let heldBackSince = connection.heldBackSince {
+            return max(connection.lastReadAt, heldBackSince) + configuration.pingAfter
         }
         return connection.lastReadAt + configuration.idlePingInterval
     }

@@ -2,18 +2,18 @@ import EventLoop
 
 /// All of a client's synchronous work: which request goes to which connection, and what becomes of it.
 ///
-/// Confined to the loop's thread. One turn of the loop is one round of work: sockets are read first, then results are
-/// handed out, then waiting requests are sent, and each connection writes once.
-final class ClientCore: EndOfTurnHandler {
+/// Confined to its environment's thread. One turn of the loop is one round of work: what has come is read first, then
+/// results are handed out, then waiting requests are sent, and each connection writes once.
+package final class ClientCore: EndOfTurnHandler {
     let configuration: HTTP2ClientConfiguration
-    let loop: EventLoop
+    let environment: any HTTP2Environment
     let captured: CapturedHeaders
     let table: RequestTable
-    private let answered: @Sendable (inout HTTPResultBatch) -> Void
-    private let stateChanged: @Sendable (HTTP2ClientState) -> Void
+    private let answered: (inout HTTPResultBatch) -> Void
+    private let stateChanged: (HTTP2ClientState) -> Void
     /// Asks for the addresses of the host on behalf of connection `number`. Holds the client, from its first use until
     /// it is closed.
-    var resolve: ((_ number: Int) -> Void)?
+    package var resolve: ((_ number: Int) -> Void)?
 
     /// Connections in the order in which they were made; the first ones are used first.
     var connections: [HTTP2Connection] = []
@@ -34,20 +34,21 @@ final class ClientCore: EndOfTurnHandler {
     private var results = HTTPResultBatch()
     private var turnIsWanted = false
     private var timer: (id: TimerID, due: ContinuousClock.Instant)?
-    private var context: TLSContext?
 
     /// What one read takes: two TLS records.
     static let readCapacity = 32 * 1024
     let readBuffer = UnsafeMutablePointer<UInt8>.allocate(capacity: ClientCore.readCapacity)
 
-    init(
-        _ configuration: HTTP2ClientConfiguration, on loop: EventLoop,
-        answered: @escaping @Sendable (inout HTTPResultBatch) -> Void,
-        stateChanged: @escaping @Sendable (HTTP2ClientState) -> Void
+    /// A client that connects when the first request is submitted. `answered` and `stateChanged` are called as
+    /// `HTTP2Client` says.
+    package init(
+        _ configuration: HTTP2ClientConfiguration, in environment: any HTTP2Environment,
+        answered: @escaping (inout HTTPResultBatch) -> Void,
+        stateChanged: @escaping (HTTP2ClientState) -> Void
     ) {
         configuration.check()
         self.configuration = configuration
-        self.loop = loop
+        self.environment = environment
         self.answered = answered
         self.stateChanged = stateChanged
         captured = CapturedHeaders(configuration.capturedHeaders)
@@ -56,14 +57,6 @@ final class ClientCore: EndOfTurnHandler {
 
     deinit {
         readBuffer.deallocate()
-    }
-
-    /// The TLS context, made on first use and again after it could not be made.
-    func tlsContext() throws(HTTP2ConnectionError) -> TLSContext {
-        if let context { return context }
-        let made = try TLSContext(caFile: configuration.caFile, peer: configuration.peer)
-        context = made
-        return made
     }
 
     // MARK: Requests
@@ -83,7 +76,7 @@ final class ClientCore: EndOfTurnHandler {
     /// How many more requests may be submitted now. Requests that wait for a stream tell that another connection would
     /// help; where none may be made, they would only grow old here. The queue is never longer than what the peers let
     /// us send at once.
-    func capacity(at now: ContinuousClock.Instant) -> Int {
+    package func capacity(at now: ContinuousClock.Instant) -> Int {
         if isClosing || (retryAt.map { $0 > now } ?? false) && !connections.contains(where: { $0.state == .open }) {
             return 0
         }
@@ -94,9 +87,9 @@ final class ClientCore: EndOfTurnHandler {
         return max(0, allowed + queue - table.all.count)
     }
 
-    /// Queues a batch.
-    func submit(_ batch: borrowing HTTPRequestBatch) {
-        let now = ContinuousClock.now
+    /// Queues a batch; what there is no room for is given back as `notSent`.
+    package func submit(_ batch: borrowing HTTPRequestBatch) {
+        let now = environment.now
         let taken = isClosing ? 0 : table.add(batch, at: now)
         let reason = isClosing ? HTTPFaultReason.closed : .noConnection
         for request in batch.requests[taken...] {
@@ -142,8 +135,8 @@ final class ClientCore: EndOfTurnHandler {
         table.remove(slot)
     }
 
-    /// Ends every request that waits.
-    func endWaiting(_ reason: HTTPFaultReason, at now: ContinuousClock.Instant) {
+    /// Ends every request that waits, as `notSent`.
+    package func endWaiting(_ reason: HTTPFaultReason, at now: ContinuousClock.Instant) {
         while let slot = table.waiting.first { end(slot, .notSent(reason), at: now) }
         wantTurn()
     }
@@ -154,14 +147,15 @@ final class ClientCore: EndOfTurnHandler {
     func wantTurn() {
         guard !turnIsWanted else { return }
         turnIsWanted = true
-        loop.atEndOfTurn(self)
+        environment.atEndOfTurn(self)
     }
 
-    func turnEnded() {
+    /// A round of work: see above.
+    package func turnEnded() {
         deliver()
         // Only now: what the receiver submits from within is sent below and needs no further turn.
         turnIsWanted = false
-        let now = ContinuousClock.now
+        let now = environment.now
         connectIfNeeded(at: now)
         endOverdue(at: now)
         pump(at: now)
@@ -169,6 +163,7 @@ final class ClientCore: EndOfTurnHandler {
         let written = connections
         for connection in written { connection.flush() }
         noteCrowding(at: now)
+        noteHeldBack(at: now)
         tellStreams()
         if !results.results.isEmpty { wantTurn() }
         finishClosing(at: now)
@@ -226,7 +221,7 @@ final class ClientCore: EndOfTurnHandler {
     }
 
     /// The counts, with what is true now.
-    var currentStatistics: HTTP2Statistics {
+    package var currentStatistics: HTTP2Statistics {
         var current = statistics
         current.waiting = table.waiting.count
         current.inFlight = inFlight
@@ -255,25 +250,25 @@ final class ClientCore: EndOfTurnHandler {
     func arm(at due: ContinuousClock.Instant) {
         if let timer {
             guard due < timer.due else { return }
-            loop.cancel(timer.id)
+            environment.cancel(timer.id)
         }
-        let id = loop.arm(at: due) { [weak self] in self?.timerFired() }
+        let id = environment.arm(at: due) { [weak self] in self?.timerFired() }
         timer = (id, due)
     }
 
     private func timerFired() {
         timer = nil
-        tick(at: .now)
+        tick(at: environment.now)
         wantTurn()
     }
 
     // MARK: Closing
 
     /// Refuses new requests, gives back the waiting ones and closes when those in flight have ended, or at `deadline`.
-    func beginClosing(by deadline: ContinuousClock.Instant) {
+    package func beginClosing(by deadline: ContinuousClock.Instant) {
         isClosing = true
         closeDeadline = min(closeDeadline ?? deadline, deadline)
-        endWaiting(.closed, at: .now)
+        endWaiting(.closed, at: environment.now)
         arm(at: deadline)
         wantTurn()
     }

@@ -26,7 +26,8 @@ package actor HTTP2Client {
     ) {
         self.loop = loop
         self.lookUp = lookUp
-        core = ClientCore(configuration, on: loop, answered: answered, stateChanged: stateChanged)
+        core = ClientCore(
+            configuration, in: LoopEnvironment(configuration, on: loop), answered: answered, stateChanged: stateChanged)
     }
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor {

@@ -1,20 +1,19 @@
 import EventLoop
-import Glibc
 
 #if CRASH_POINTS
     import CrashPoints
 #endif
 
-/// One connection: from a name to a verified TLS session, the HTTP/2 session on it, and the bytes between the two.
+/// One connection: from a name to a transport, the HTTP/2 session on it, and the bytes between the two.
 ///
 /// Confined to the loop's thread. It makes no decisions about requests; it tells its client what happened.
-final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
+final class HTTP2Connection: HTTP2TransportOwner, EndOfTurnHandler {
     /// Which of the client's connections it is, counted from 1.
     let number: Int
     private(set) var state = ConnectionState.resolving
     let session: HTTP2Session
     /// Host and port, and the address once it is known; for messages.
-    private(set) var peer: String
+    var peer: String { transport.peer }
 
     /// When the phase of being made has to be over.
     let connectDeadline: ContinuousClock.Instant
@@ -28,6 +27,9 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     var lastRequestAt: ContinuousClock.Instant
     /// When the streams of now began to be awaited: silence counts from here or from the last bytes.
     var busySince: ContinuousClock.Instant
+    /// Since when requests wait although no stream is open, because the peer's limit or windows let none through, or it
+    /// reads nothing; ends with the next bytes of the peer or the next request.
+    var heldBackSince: ContinuousClock.Instant?
     /// When the PING that nobody has answered yet was sent.
     var pingSentAt: ContinuousClock.Instant?
 
@@ -45,27 +47,23 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     private(set) var drainDeadline: ContinuousClock.Instant?
 
     private unowned let client: ClientCore
-    private var race: AddressRace?
-    /// The connected socket, as long as TLS does not own it.
-    private var socket: Int32?
-    private var tunnel: ProxyTunnel?
-    private var stream: TLSStream?
+    private let transport: any HTTP2Transport
     private let output = OutputBuffer()
-    private var interest: Interest = []
-    /// The socket took less than we had; nothing more is made until it is writable.
+    /// The transport took less than we had; nothing more is made until it is writable.
     private var isBlocked = false
 
     init(number: Int, client: ClientCore, at now: ContinuousClock.Instant) {
         self.number = number
         self.client = client
         session = HTTP2Session(client.configuration, captured: client.captured, at: now)
-        peer = client.configuration.peer
+        transport = client.environment.makeTransport(number: number)
         connectDeadline = now + client.configuration.connectTimeout
         openedAt = now
-        endOfLife = now + client.configuration.connectionLifetime * Int.random(in: 90...100) / 100
+        endOfLife = now + client.configuration.connectionLifetime * client.environment.draw(90...100) / 100
         lastReadAt = now
         lastRequestAt = now
         busySince = now
+        transport.owner = self
     }
 
     // MARK: Being made
@@ -76,86 +74,30 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         switch result {
         case .success(let addresses):
             state = .connecting
-            let race = AddressRace(addresses, delay: client.configuration.attemptDelay, on: client.loop) {
-                [unowned self] winner in
-                raceEnded(winner)
-            }
-            self.race = race
-            race.start()
-            #if CRASH_POINTS
-                CrashPoint.connecting.reached()
-            #endif
+            transport.open(addresses)
         case .failure(let error):
             close(error)
         }
     }
 
-    private func raceEnded(_ winner: AddressRace.Winner?) {
-        let configuration = client.configuration
-        guard let winner else {
-            if let address = race?.onlyAddress { peer = configuration.peer(at: address) }
-            return close(HTTP2ConnectionError(.connect, peer: peer, reason: race?.report ?? "no address"))
-        }
-        race = nil
-        socket = winner.descriptor
-        peer = configuration.peer(at: winner.address)
-        guard let proxy = configuration.proxy else { return beginHandshake(winner.descriptor) }
-        state = .tunnelling
-        tunnel = ProxyTunnel(
-            proxy, target: configuration.tunnelTarget, descriptor: winner.descriptor, peer: peer)
-        digTunnel()
+    func transportOpened() {
+        guard state == .connecting else { return }
+        state = .settling
+        transport.watch(.readable)
+        flush()
+        // The peer's first bytes may have come along with the end of the handshake.
+        if state != .closed { receive() }
     }
 
-    private func digTunnel() {
-        guard let socket else { return }
-        switch tunnel?.step() {
-        case .blocked(let interest): watch(socket, interest)
-        case .open: beginHandshake(socket)
-        case .failed(let error): close(error)
-        case nil: break
-        }
-    }
-
-    private func beginHandshake(_ descriptor: Int32) {
-        tunnel = nil
-        state = .handshaking
-        do {
-            let context = try client.tlsContext()
-            client.loop.unwatch(descriptor)
-            interest = []
-            socket = nil
-            stream = try TLSStream(context, descriptor: descriptor, host: client.configuration.host, peer: peer)
-            handshake()
-        } catch {
-            close(error)
-        }
-    }
-
-    private func handshake() {
-        guard let stream else { return }
-        switch stream.handshake() {
-        case .blocked(let interest):
-            watch(stream.descriptor, interest)
-        case .done:
-            state = .settling
-            watch(stream.descriptor, .readable)
-            flush()
-            // The peer's first bytes may have come along with the end of the handshake.
-            if state != .closed { receive() }
-        case .ended:
-            close(HTTP2ConnectionError(.tls, peer: peer, reason: "closed by the peer in the handshake"))
-        case .failed(let error):
-            close(error)
-        }
+    func transportFailed(_ error: HTTP2ConnectionError) {
+        if state == .connecting { close(error) }
     }
 
     /// What a connection that is not open yet waits for, for messages.
     var progress: String {
         switch state {
         case .resolving: "the name is not resolved"
-        case .connecting: race?.progress ?? ""
-        case .tunnelling: "the proxy has not answered"
-        case .handshaking: "TLS is not agreed on"
+        case .connecting: transport.progress
         case .settling: "the peer has sent no SETTINGS"
         case .open, .draining, .closed: ""
         }
@@ -165,14 +107,14 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
 
     func descriptorReady(_ ready: Interest) {
         switch state {
-        case .tunnelling:
-            digTunnel()
-        case .handshaking:
-            handshake()
         case .settling, .open, .draining:
-            if ready.contains(.writable) { isBlocked = false }
             if ready.contains(.readable) { receive() }
-            if state != .closed, ready.contains(.writable) { client.wantTurn() }
+            if state != .closed, ready.contains(.writable) {
+                isBlocked = false
+                // Before anything is sent: a request is only sent when its frames find room in the output.
+                write()
+                client.wantTurn()
+            }
         case .resolving, .connecting, .closed:
             break
         }
@@ -181,26 +123,27 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     /// Bytes of one wake-up; what is left has to wait until other descriptors had their turn.
     private static let bytesInRow = 128 * 1024
 
-    private func receive(atMost limit: Int = bytesInRow) {
-        guard let stream else { return }
-        let now = ContinuousClock.now
+    /// Takes what has come; `untilDry` also what nobody has told us of yet.
+    private func receive(atMost limit: Int = bytesInRow, untilDry: Bool = false) {
+        let now = client.environment.now
         let buffer = client.readBuffer
         var trouble: HTTP2ConnectionError?
         var left = limit
         reading: while true {
-            switch stream.read(into: buffer, capacity: ClientCore.readCapacity) {
+            switch transport.read(into: buffer, capacity: ClientCore.readCapacity) {
             case .done(let count):
                 lastReadAt = now
+                if heldBackSince != nil { heldBackSince = nil }
                 #if CRASH_POINTS
                     if session.openStreams > 0 { CrashPoint.answerReceived.reached() }
                 #endif
                 if pingSentAt != nil { pingAnswered() }
                 session.receive(buffer, count: count, at: now)
-                guard session.failure == nil, stream.hasPending else { break reading }
+                guard session.failure == nil, untilDry || transport.hasPending else { break reading }
                 left -= count
                 if left <= 0 {
-                    // The poller knows nothing of what waits inside TLS.
-                    client.loop.atEndOfTurn(self)
+                    // Nobody reports what waits inside the transport.
+                    client.environment.atEndOfTurn(self)
                     break reading
                 }
             case .blocked(let interest):
@@ -274,6 +217,7 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         session.fill(output)
         guard !session.takeWithheld() else { return false }
         lastRequestAt = now
+        if heldBackSince != nil { heldBackSince = nil }
         #if CRASH_POINTS
             CrashPoint.requestFramed.reached()
         #endif
@@ -283,15 +227,15 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
 
     /// Writes all that can be written, and closes a session that is over.
     func flush() {
-        guard let stream, state != .closed, state != .handshaking else { return }
+        guard state == .settling || state == .open || state == .draining else { return }
         while !isBlocked, state != .closed {
             if output.isEmpty { session.fill(output) }
             if output.isEmpty { break }
             write()
         }
         guard state != .closed else { return }
-        watch(stream.descriptor, isBlocked ? [.readable, .writable] : .readable)
-        tell(at: .now)
+        transport.watch(isBlocked ? [.readable, .writable] : .readable)
+        tell(at: client.environment.now)
         if let failure = session.failure {
             close(HTTP2ConnectionError(.protocolViolation, peer: peer, reason: failure))
         } else if output.isEmpty, session.isOver {
@@ -309,9 +253,8 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     }
 
     private func write() {
-        guard let stream else { return }
         while !output.isEmpty {
-            switch stream.write(output.front, count: output.pending) {
+            switch transport.write(output.front, count: output.pending) {
             case .done(let count):
                 output.consume(count)
                 #if CRASH_POINTS
@@ -329,21 +272,15 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         }
     }
 
-    /// The most that can wait unread in a socket and inside TLS; nothing is added to it any more.
+    /// The most that can wait unread in a transport; nothing is added to it any more.
     private static let lastWordsLimit = 16 * 1024 * 1024
 
     /// The peer takes nothing more, because of `error`. What it said before is still there to be read: answers, and the
     /// GOAWAY that tells which requests it never looked at. Without them all of those would count as unanswered.
     private func closeAfterHearing(_ error: HTTP2ConnectionError) {
         output.consume(output.pending)
-        receive(atMost: Self.lastWordsLimit)
+        receive(atMost: Self.lastWordsLimit, untilDry: true)
         close(error)
-    }
-
-    private func watch(_ descriptor: Int32, _ wanted: Interest) {
-        guard interest != wanted else { return }
-        interest = wanted
-        client.loop.watch(descriptor, for: wanted, handler: self)
     }
 
     // MARK: The end
@@ -354,7 +291,7 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
         guard state == .open else { return }
         state = .draining
         retirement = error
-        let deadline = ContinuousClock.now + client.configuration.requestTimeout
+        let deadline = client.environment.now + client.configuration.requestTimeout
         drainDeadline = deadline
         client.arm(at: deadline)
         client.draining(self, error)
@@ -364,32 +301,22 @@ final class HTTP2Connection: ReadinessHandler, EndOfTurnHandler {
     /// Ends it now. Its open requests are the client's to judge.
     func close(_ error: HTTP2ConnectionError) {
         guard state != .closed else { return }
-        tell(at: .now)
+        tell(at: client.environment.now)
         guard state != .closed else { return }
         let wasOpen = !state.isBeingMade
         state = .closed
-        race?.cancel()
-        race = nil
-        if let socket {
-            client.loop.unwatch(socket)
-            Glibc.close(socket)
-            self.socket = nil
-        }
-        if let stream {
-            client.loop.unwatch(stream.descriptor)
-            if wasOpen { sayGoodbye(stream) }
-            self.stream = nil
-        }
+        if wasOpen { sayGoodbye() }
+        transport.close()
         client.closed(self, error, wasOpen: wasOpen)
     }
 
-    private func sayGoodbye(_ stream: TLSStream) {
+    private func sayGoodbye() {
         guard output.isEmpty, session.failure == nil, !isBlocked else { return }
         session.terminate()
         session.fill(output)
-        while !output.isEmpty, case .done(let count) = stream.write(output.front, count: output.pending) {
+        while !output.isEmpty, case .done(let count) = transport.write(output.front, count: output.pending) {
             output.consume(count)
         }
-        stream.sendCloseNotify()
+        transport.finish()
     }
 }

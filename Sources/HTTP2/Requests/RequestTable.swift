@@ -65,11 +65,17 @@ final class RequestTable {
         slot.pointee.phase = .sent
     }
 
-    /// Puts a request that was not sent after all before the others, because it is older than they are.
+    /// Puts a request that was not sent after all back to its place, the one of its age: the first that waits is always
+    /// the oldest one.
+    ///
+    /// Those that are older and in flight are passed over, so a thousand that come back in their order cost a step
+    /// each.
     func putBack(_ slot: RequestPointer) {
         slot.pointee.beginAgain()
         slot.pointee.phase = .waiting
-        waiting.prepend(slot)
+        var older = all.previous(slot)
+        while let next = older, next.pointee.phase != .waiting { older = all.previous(next) }
+        waiting.insert(slot, after: older)
     }
 
     /// Forgets a request that has its result. Its bytes are gone afterwards.
@@ -109,10 +115,12 @@ struct RequestList {
         count += 1
     }
 
-    mutating func prepend(_ slot: RequestPointer) {
-        slot.pointee.links[field] = RequestSlot.Links(previous: nil, next: first)
-        if let first { first.pointee.links[field].previous = slot } else { last = slot }
-        first = slot
+    /// Inserts a slot behind another one of the list, or before all.
+    mutating func insert(_ slot: RequestPointer, after place: RequestPointer?) {
+        let next = place.map { $0.pointee.links[field].next } ?? first
+        slot.pointee.links[field] = RequestSlot.Links(previous: place, next: next)
+        if let next { next.pointee.links[field].previous = slot } else { last = slot }
+        if let place { place.pointee.links[field].next = slot } else { first = slot }
         count += 1
     }
 

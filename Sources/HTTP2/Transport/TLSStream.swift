@@ -4,17 +4,8 @@ import Glibc
 
 /// One TLS connection over one non-blocking socket. Owns both; gone when it is.
 final class TLSStream {
-    /// What a step of the handshake, a read or a write came to.
-    enum Progress {
-        /// The handshake is complete, or this many bytes went through.
-        case done(Int)
-        /// The socket has to become ready first.
-        case blocked(Interest)
-        /// The peer closed the connection in order.
-        case ended
-        /// It is over.
-        case failed(HTTP2ConnectionError)
-    }
+    /// What a step of the handshake, a read or a write came to; 0 bytes of a handshake that is complete.
+    typealias Progress = HTTP2TransportProgress
 
     let descriptor: Int32
     private let ssl: OpaquePointer
