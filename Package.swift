@@ -104,11 +104,21 @@ let package = Package(
         .executableTarget(
             name: "postbell-races", dependencies: ["Races", "Support"], path: "Tests/RaceProgram",
             swiftSettings: settings),
+        .target(
+            name: "HTTP2Simulation", dependencies: ["Simulation", "HTTP2", "EventLoop", "OutboxCore", "CNGHTTP2"],
+            path: "Tests/HTTP2Simulation", swiftSettings: settings),
+        .executableTarget(
+            name: "postbell-http2-simulation", dependencies: ["HTTP2Simulation", "Simulation"],
+            path: "Tests/HTTP2SimulationProgram", swiftSettings: settings),
         tests("OutboxCore", ["OutboxCore"]),
         tests("Race", ["Races", "Support"]),
         tests(
             "Simulation", ["Simulation", "OutboxCore", "OutboxPostgres", "Postgres", "EventLoop", "Support"],
             exclude: ["Mutants"]  // patches of the core
+        ),
+        tests(
+            "HTTP2Simulation", ["HTTP2Simulation", "Simulation"],
+            exclude: ["Mutants"]  // patches of the client
         ),
         tests("EventLoop", ["EventLoop"]),
         tests("Postgres", ["Postgres", "EventLoop", "Support"]),

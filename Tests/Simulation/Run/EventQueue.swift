@@ -1,22 +1,28 @@
 /// What happens in a run, by virtual time and, at the same time, in the order in which it was asked for: a binary heap.
-struct EventQueue {
-    struct Event {
+package struct EventQueue {
+    /// One thing that happens.
+    package struct Event {
         /// Microseconds from the beginning of the run.
-        var at: Int64
+        package fileprivate(set) var at: Int64
         let order: Int
         /// Which worker it happens to, and in which of its lives; -1 for nobody.
         let worker: Int
         let life: Int
-        let run: () -> Void
+        /// What happens.
+        package let run: () -> Void
     }
 
     private var heap: [Event] = []
     private var count = 0
 
-    var isEmpty: Bool { heap.isEmpty }
-    var nextAt: Int64? { heap.first?.at }
+    /// When something happens next; nil for never.
+    package var nextAt: Int64? { heap.first?.at }
 
-    mutating func push(at: Int64, worker: Int, life: Int, _ run: @escaping () -> Void) {
+    /// Nothing is to happen.
+    package init() {}
+
+    /// Lets something happen at a time, in microseconds from the beginning, to a worker in one of its lives.
+    package mutating func push(at: Int64, worker: Int = -1, life: Int = 0, _ run: @escaping () -> Void) {
         count += 1
         insert(Event(at: at, order: count, worker: worker, life: life, run: run))
     }
@@ -28,7 +34,8 @@ struct EventQueue {
         insert(later)
     }
 
-    mutating func pop() -> Event? {
+    /// Takes what happens next.
+    package mutating func pop() -> Event? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()
         guard !heap.isEmpty else { return first }

@@ -1,5 +1,5 @@
 /// What a simulated run lets go wrong.
-package enum FaultKind: Int, CaseIterable, Sendable {
+package enum FaultKind: Int, FaultName {
     /// A worker dies at a step of its work.
     case crash
     /// A worker stands still for longer than its lease, or for a moment, and goes on.
@@ -66,11 +66,4 @@ package enum FaultKind: Int, CaseIterable, Sendable {
         case .wrongKey, .wrongTopic, .throttledLane: 0.03
         }
     }
-}
-
-/// One occasion on which a fault struck: kind, stream of occasions (a worker, a notification), number in the stream.
-package struct FaultKey: Hashable, Sendable {
-    let kind: FaultKind
-    let stream: Int
-    let occasion: Int
 }

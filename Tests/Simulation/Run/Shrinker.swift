@@ -50,24 +50,11 @@ package struct Shrinker {
         }
     }
 
-    /// Delta debugging (Zeller and Hildebrandt 2002): leaves out stretches, each half as long as the last.
     private mutating func shrinkParts() {
-        var parts: [Part] = plan.producers.indices.map { .event($0) } + report.struck.map { .fault($0) }
-        var stretch = max(1, parts.count / 2)
-        while tries < limit {
-            var hasShrunk = false
-            var start = 0
-            while start < parts.count, tries < limit {
-                let kept = Array(parts[..<start] + parts[min(start + stretch, parts.count)...])
-                if keeps(options(with: kept)) {
-                    parts = kept
-                    hasShrunk = true
-                } else {
-                    start += stretch
-                }
-            }
-            if stretch == 1 && !hasShrunk { return }
-            stretch = max(1, stretch / 2)
+        let parts: [Part] = plan.producers.indices.map { .event($0) } + report.struck.map { .fault($0) }
+        minimize(parts) { kept in
+            guard tries < limit else { return nil }
+            return keeps(options(with: kept))
         }
     }
 

@@ -25,6 +25,12 @@ package struct Violation: Equatable, Sendable, CustomStringConvertible {
     /// By what.
     package let detail: String
 
+    /// A rule, and what broke it.
+    package init(rule: String, detail: String) {
+        self.rule = rule
+        self.detail = detail
+    }
+
     package var description: String { "\(rule): \(detail)" }
 }
 

@@ -1,18 +1,20 @@
 /// What happened in a run: always as a hash, and as lines when they are wanted.
-struct Trace {
+package struct Trace {
     /// FNV-1a over all that was noted: the same seed has the same hash.
-    private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    private(set) var lines: [String] = []
+    package private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    /// What was noted, line by line; empty unless asked for.
+    package private(set) var lines: [String] = []
     private let keepsLines: Bool
     /// Events noted.
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    init(keepsLines: Bool) {
+    /// Nothing is noted yet.
+    package init(keepsLines: Bool) {
         self.keepsLines = keepsLines
     }
 
     /// Notes one event: its time in microseconds, the worker it happened to, what it was, and two figures of it.
-    mutating func note(
+    package mutating func note(
         at: Int64, worker: Int, _ what: StaticString, _ first: Int = 0, _ second: Int = 0,
         detail: @autoclosure () -> String = ""
     ) {
