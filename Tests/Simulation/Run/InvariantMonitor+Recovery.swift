@@ -32,8 +32,8 @@ extension InvariantMonitor {
         let lapsed = lapse(of: lease, after: steps, simulation)
         let wasAway = outages.contains { $0.from <= lapsed && $0.until >= claimed }
         guard wasAway || steps.contains(where: { $0.at <= lapsed }) else { return true }
-        // Dead, or as good as dead, and the recovering worker was there for long enough to have heard of it.
-        return holder.map { $0.troubledAt > recovery.connectedAt } ?? true
+        // Dead, or silent since the recovering worker is connected, and that for long enough to have heard of it.
+        return holder.map { heardAt[$0.owner, default: -1] < recovery.connectedAt } ?? true
             && recovery.askedAt - recovery.connectedAt >= Self.silence
     }
 

@@ -54,6 +54,8 @@ final class InvariantMonitor {
     private var places: [Int] = []
     private var lastClaim: [Int: Int64] = [:]
     private(set) var claimedAt: [Identifier: Int64] = [:]
+    /// When each worker was last heard of by the registry.
+    private(set) var heardAt: [Identifier: Int64] = [:]
     private var early: Set<Target> = []
     private var over: Set<Target> = []
     private(set) var leases: [LeaseRow] = []
@@ -104,6 +106,9 @@ final class InvariantMonitor {
     func didChange(_ simulation: Simulation, by statement: Statement, of worker: SimulatedWorker? = nil) {
         let store = simulation.store
         switch statement {
+        case .register:
+            if let worker { heardAt[worker.owner] = simulation.clock }
+            return
         case .effects: checkTokens(simulation)
         case .claim: noteClaim(simulation)
         case .recover: checkRecovery(simulation, by: worker)
