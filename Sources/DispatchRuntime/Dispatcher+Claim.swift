@@ -27,7 +27,8 @@ extension Dispatcher {
                     continue
                 }
                 wake.foundWork()
-                // A full claim says that there is more where it came from: no need to look again.
+                // A full claim says that there is more where it came from, for as long as no search is allowed. It says
+                // nothing of other shares: a worker whose claims are all full still has to look for them.
                 if rows >= claim.request.credits.reduce(0, { $0 + $1.rows }) { known = work }
             } catch {
                 known = nil
@@ -48,11 +49,12 @@ extension Dispatcher {
     }
 
     private func findWork(_ known: WaitingWork?, isAwake: Bool) async throws(StoreError) -> WaitingWork {
-        if let known { return known }
         let routes = state.openRoutes(at: .now)
         if settings.holdsAwakeKeys && isAwake { _ = try await store.holdAwake(routes) }
         let askedAt = ContinuousClock.now
-        guard scan.untilAllowed(at: askedAt) == nil else { return scan.known(at: state.clock.time(at: askedAt)) }
+        guard scan.untilAllowed(at: askedAt) == nil else {
+            return known ?? scan.known(at: state.clock.time(at: askedAt))
+        }
         do {
             let work = try await store.waitingWork(on: routes)
             scan.ended(work.shares, cost: askedAt.duration(to: .now), at: .now)
@@ -107,6 +109,7 @@ extension Dispatcher {
         storeAnswered(at: batch?.claimedAt)
         state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: .now)
         guard let batch else { return 0 }
+        scan.claimed(cost: askedAt.duration(to: .now))
         observer.claimed(
             batch: batch.identifier, route: batch.route, rows: batch.dispatches.count, targets: batch.targets.count)
         if batch.dispatches.contains(where: { $0.verdict == .send && kinds[$0.kind] == nil }) {

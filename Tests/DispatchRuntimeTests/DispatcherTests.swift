@@ -26,10 +26,12 @@ import Testing
     private static let kind = Kind(number: 1, name: "scripted", presentation: .raw)
 
     private func dispatcher(
-        on loop: EventLoop, over store: ScriptedStore, lease: Duration = .seconds(30)
+        on loop: EventLoop, over store: ScriptedStore, lease: Duration = .seconds(30),
+        change: (inout DispatchSettings) -> Void = { _ in }
     ) -> Dispatcher {
         var settings = DispatcherSettings()
         settings.dispatch.lease = lease
+        change(&settings.dispatch)
         let lane = LaneConfiguration(
             description: LaneDescription(name: "apns/sandbox/default", pause: .seconds(2400)), serves: { _ in true },
             transport: HTTP2ClientConfiguration(host: "127.0.0.1", port: 1), provider: { _ in SilentProvider() })
@@ -154,6 +156,29 @@ import Testing
         await run.value
         let asked = await store.retriesOfHeld
         #expect(times.contains(asked))
+        loop.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aWorkerWhoseClaimsAreAllFullStillLooksForOthers() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: true, kind: Self.kind)
+        let dispatcher = dispatcher(on: loop, over: store) { $0.batch = 1 }
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        func claimed() async -> [Int32] {
+            await store.waitForClaim()
+            let credited = await store.credited
+            await store.answerClaim()
+            return credited
+        }
+        for _ in 0..<5 { #expect(await claimed() == [1]) }
+        await store.giveWork(to: 2)
+        var others = 0
+        // A search is rationed by its cost, so some claims go by; without one, all of them would.
+        for _ in 0..<20_000 where others == 0 { if await claimed() == [2] { others += 1 } }
+        #expect(others == 1)
+        await dispatcher.stop()
+        await store.answerClaim()
+        await run.value
         loop.stop()
     }
 

@@ -9,6 +9,9 @@ actor ScriptedStore: OutboxStore {
     private(set) var settlements: [Settlement] = []
     /// Claims that were asked for.
     private(set) var claims = 0
+    /// The tenants that have work, and those that the last claim had credits for.
+    private(set) var tenants: [Int32] = [1]
+    private(set) var credited: [Int32] = []
     /// Leases that were renewed, in order.
     private(set) var renewed: [Identifier] = []
     /// Since when its sessions stand.
@@ -57,6 +60,7 @@ actor ScriptedStore: OutboxStore {
     func waitForRecovery() async { await recoveryAsked.enter() }
     func waitForRetry() async { await retryAsked.enter() }
     func waitForRenewal() async { await renewal.enter() }
+    func giveWork(to tenant: Int32) { tenants.append(tenant) }
 
     func waitForClaim() async { await claimAsked.enter() }
     func answerClaim() async { await claimMayAnswer.leave() }
@@ -80,14 +84,17 @@ actor ScriptedStore: OutboxStore {
     func unregister() async throws(StoreError) {}
 
     func waitingWork(on routes: [RouteNumber]) async throws(StoreError) -> WaitingWork {
-        let due = WaitingShare(route: 1, crashClass: .clean, share: Share(urgency: 0, tenant: 1), dueAt: Self.now)
+        let due = tenants.map {
+            WaitingShare(route: 1, crashClass: .clean, share: Share(urgency: 0, tenant: $0), dueAt: Self.now)
+        }
         // Its clock goes with ours: one that stands still looks as if it was set.
-        return WaitingWork(now: Self.now + connected.duration(to: .now), shares: routes.isEmpty ? [] : [due])
+        return WaitingWork(now: Self.now + connected.duration(to: .now), shares: routes.isEmpty ? [] : due)
     }
 
     func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch? {
         guard row else { return nil }
         claims += 1
+        credited = request.credits.map(\.share.tenant)
         await claimAsked.leave()
         await claimMayAnswer.enter()
         let dispatch = ClaimedDispatch(

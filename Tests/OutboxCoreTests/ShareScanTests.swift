@@ -42,6 +42,22 @@ import Testing
         }
     }
 
+    @Test func aSearchThatCostsNoMoreThanTheClaimsSinceIsMadeAgain() {
+        var scan = ShareScan()
+        func searchThenClaim(_ cost: Duration?, claims: [Duration]) -> Duration? {
+            scan.ended(cost == nil ? nil : [share(1)], cost: cost ?? .seconds(10), at: start)
+            for claim in claims { scan.claimed(cost: claim) }
+            return scan.untilAllowed(at: start)
+        }
+        #expect(searchThenClaim(.milliseconds(5), claims: []) == .milliseconds(5), "one says nothing of the next")
+        #expect(searchThenClaim(.milliseconds(5), claims: []) == .milliseconds(100), "no claim came in between")
+        #expect(searchThenClaim(.milliseconds(5), claims: [.milliseconds(5)]) == nil)
+        #expect(searchThenClaim(.milliseconds(6), claims: [.milliseconds(5)]) == nil, "once says nothing")
+        #expect(searchThenClaim(.milliseconds(6), claims: [.milliseconds(5)]) == .milliseconds(120))
+        #expect(searchThenClaim(.milliseconds(6), claims: [.milliseconds(5), .milliseconds(1)]) == nil)
+        #expect(searchThenClaim(nil, claims: [.milliseconds(50)]) == .seconds(10), "a timeout counts at once")
+    }
+
     @Test func whatHadWorkLatelyIsClaimedFromAsIfItWereDue() {
         var scan = ShareScan()
         scan.ended([share(1)], cost: .milliseconds(1), at: start)

@@ -5,12 +5,20 @@
 /// most 10 s). Meanwhile the shares that had work lately are claimed from as they are known: their claims start at
 /// their low-water marks and cost the same as ever. A share that nobody has seen yet waits for the search.
 ///
+/// As long as a search costs no more than the claims since, it is allowed, whatever time has passed: as a rule before
+/// each claim, so that who comes new while a backlog is worked off is found by the second claim from then. At most it
+/// doubles what claims cost; a search that has become dearer is rationed.
+///
 /// A search of 0.3 ms is allowed again after 6 ms, one of 40 ms after 0.8 s, if the one before it cost as much: what is
-/// slow once had to wait for the network, a disk or a processor, and says nothing of the next one.
+/// slow once had to wait for the network, a disk or a processor, and says nothing of the next one. Both are allowed
+/// after a claim of 50 ms.
 package struct ShareScan: Equatable, Sendable {
     private var recent: [WaitingShare] = []
     private var untried: [WaitingShare] = []
     private var allowedAt: ContinuousClock.Instant?
+    private var expectedCost = Duration.zero
+    /// What the claims since the search cost; nil when there was none.
+    private var costOfClaims: Duration?
     private var hasRested = false
     private var lastCost = Duration.zero
     /// Shares remembered: as many as a search answers for one route.
@@ -28,7 +36,13 @@ package struct ShareScan: Equatable, Sendable {
 
     /// How long until a search is allowed; nil when it is.
     package func untilAllowed(at now: ContinuousClock.Instant) -> Duration? {
-        allowedAt.flatMap { $0 > now ? now.duration(to: $0) : nil }
+        if let costOfClaims, expectedCost <= costOfClaims { return nil }
+        return allowedAt.flatMap { $0 > now ? now.duration(to: $0) : nil }
+    }
+
+    /// A claim took rows, and cost so much.
+    package mutating func claimed(cost: Duration) {
+        costOfClaims = (costOfClaims ?? .zero) + cost
     }
 
     /// A search ended: it found `shares`, or failed (nil).
@@ -36,8 +50,10 @@ package struct ShareScan: Equatable, Sendable {
         _ shares: [WaitingShare]?, cost: Duration, at now: ContinuousClock.Instant
     ) {
         // One that failed has run into its timeout: it is not repeated at once.
-        allowedAt = now + Self.pause(after: shares == nil ? cost : min(cost, lastCost))
+        expectedCost = shares == nil ? cost : min(cost, lastCost)
+        allowedAt = now + Self.pause(after: expectedCost)
         lastCost = cost
+        costOfClaims = nil
         hasRested = false
         if let shares {
             recent = Array((shares + recent.filter { old in !shares.contains { old.isSame(as: $0) } }).prefix(limit))

@@ -54,7 +54,6 @@ extension SimulatedWorker {
     }
 
     private func findWork(_ then: @escaping (Result<WaitingWork, StoreError>) -> Void) {
-        if let known { return then(.success(known)) }
         let routes = state.openRoutes(at: now)
         guard wakePlan.isAwake else { return look(on: routes, then) }
         let owner = owner
@@ -69,7 +68,7 @@ extension SimulatedWorker {
     private func look(on routes: [RouteNumber], _ then: @escaping (Result<WaitingWork, StoreError>) -> Void) {
         let askedAt = now
         guard scan.untilAllowed(at: askedAt) == nil else {
-            return then(.success(scan.known(at: state.clock.time(at: askedAt))))
+            return then(.success(known ?? scan.known(at: state.clock.time(at: askedAt))))
         }
         ask(.waiting, { $0.waitingWork(on: routes) }) { [self] found in
             let cost = askedAt.duration(to: now)
@@ -127,6 +126,7 @@ extension SimulatedWorker {
                 if let time = batch?.claimedAt { heard(time) }
                 let slot = state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: now)
                 guard let batch else { return then(.success(0)) }
+                scan.claimed(cost: askedAt.duration(to: now))
                 if let slot { checks[slot] = askedAt + simulation.plan.settings.recheckAfter }
                 simulation.note(index, "claimed", batch.dispatches.count, batch.targets.count, describe(batch))
                 pump(lane)
