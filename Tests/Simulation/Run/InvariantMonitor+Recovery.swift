@@ -31,11 +31,14 @@ extension InvariantMonitor {
         if steps.contains(where: { $0.by < 0 || $0.at < stood }) { return true }
         let lapsed = lapse(of: lease, after: steps, simulation)
         let wasAway = outages.contains { $0.from <= lapsed && $0.until >= claimed }
-        guard wasAway || steps.contains(where: { $0.at <= lapsed }) else { return true }
+        guard wasAway || steps.contains(where: { $0.at <= lapsed && $0.by > Self.unnoticed }) else { return true }
         // Dead, or silent since the recovering worker is connected, and that for long enough to have heard of it.
         return holder.map { heardAt[$0.owner, default: -1] < recovery.connectedAt } ?? true
             && recovery.askedAt - recovery.connectedAt >= Self.silence
     }
+
+    /// A step that nobody need notice: up to a second, and what a question and its answer take.
+    private static let unnoticed: Int64 = 1_050_000
 
     /// The registry is asked only after four seconds, less what the clocks of workers go wrong.
     private static let silence: Int64 = 3_990_000

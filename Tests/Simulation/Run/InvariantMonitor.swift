@@ -22,8 +22,8 @@ import OutboxCore
 /// | `too_late` | none after the deadline, by the database's clock |
 /// | `other_key` | all requests of a notification carry the same collapse key |
 /// | `needless` | no lease is recovered whose holder is well and was all the time |
-/// | `blamed` | a lapse is no crash when the database was away before it, or its clock was set forward, unless of the
-/// dead |
+/// | `blamed` | a lapse is no crash when the database was away before it, or its clock was set forward by more than a
+/// second, unless of the dead |
 /// | `token_wiped` | a token leaves the registry only when the provider called it dead in its present registration |
 /// | `late_effect` | nothing is done to a device but what an answer in time has said |
 /// | `untrue` | the ledger says of each request what the provider's own log says, or `unknown` |

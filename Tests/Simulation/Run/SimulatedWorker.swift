@@ -148,7 +148,7 @@ final class SimulatedWorker {
             let lease = Int(simulation.plan.settings.lease.wholeMicroseconds)
             let length = simulation.dice.draw(
                 isLong ? lease...lease * 2 : 1000...lease, index, occasion, salt: 32)
-            simulation.note(index, "stands still", length)
+            simulation.note(index, "stands still", length, 0, "for \(length / 1000) ms")
             pausedUntil = simulation.clock + Int64(length)
             troubledAt = pausedUntil
         }

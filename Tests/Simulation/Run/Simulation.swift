@@ -158,15 +158,18 @@ final class Simulation {
                 if dice.strikes(.databaseAway, -1, second) {
                     let length = Int64(dice.draw(100...15_000, -1, second, salt: 1)) * 1000
                     databaseIsAwayUntil = max(databaseIsAwayUntil, clock + length)
-                    note(-1, "database away", Int(length))
+                    note(-1, "database away", Int(length), 0, "for \(length / 1000) ms")
                     monitor.outages.append((clock, databaseIsAwayUntil))
                     for worker in workers { worker.loseDatabase(until: databaseIsAwayUntil) }
                 }
                 if dice.strikes(.clockStep, -1, second) {
-                    let step = Int64(dice.draw(-20...60, -1, second, salt: 2)) * 1_000_000
+                    // A second is what a step has to exceed to be noticed: one in three is about as long.
+                    let isSmall = dice.draw(0...2, -1, second, salt: 3) == 0
+                    let range = isSmall ? -1500...1500 : -20_000...60_000
+                    let step = Int64(dice.draw(range, -1, second, salt: 2)) * 1000
                     clockOffset += step
                     monitor.clockSteps.append((clock, step))
-                    note(-1, "clock set", Int(step))
+                    note(-1, "clock set", Int(step), 0, "by \(step / 1000) ms")
                 }
                 for worker in workers where worker.isAlive {
                     for lane in worker.lanes.indices
