@@ -14,6 +14,8 @@ package enum Passage: Int, CaseIterable, Sendable {
     /// A crash was counted because the registry had not heard of the worker; a recovery left alone what had lapsed
     /// after it was sent.
     case deadByRegistry, lapsedLater
+    /// A deadline passed between the last check and the send.
+    case expiredAtSend
 
     /// The name in reports.
     package var name: String { "\(self)" }

@@ -55,6 +55,7 @@ extension SimulatedWorker {
         let time = state.clock.time(at: now)
         guard state.isInTime(tag, at: time) || defect == .ignoresDeadline else {
             state.expired(tag, now: now)
+            simulation.monitor.passed(.expiredAtSend)
             return true
         }
         guard let leased = state.batch(slot) else { return true }

@@ -69,7 +69,9 @@ struct SimulationPlan {
         settings.lease = .seconds(number(5...40))
         settings.requestTimeout = .milliseconds(number(500...Int(settings.lease.wholeMicroseconds / 2000)))
         settings.batch = chance(0.3) ? number(1...3) : number(4...64)
-        settings.recheckAfter = .milliseconds(number(50...1500))
+        // Deadlines that are near, many devices and few requests at a time: they pass while targets wait on lease.
+        let isUrgent = chance(0.15)
+        settings.recheckAfter = .milliseconds(number(isUrgent ? 500...1500 : 50...1500))
         settings.targetsPerClaim = chance(0.3) ? number(1...2) : number(3...20)
         settings.settleRows = chance(0.3) ? 1 : number(2...100)
         settings.settleDelay = .milliseconds(number(1...50))
@@ -81,9 +83,10 @@ struct SimulationPlan {
         pause = .seconds(number(3...15))
         maxCrashes = number(2...5)
         maxFailures = chance(0.3) ? number(2...4) : 0
-        capacity = chance(0.3) ? number(1...2) : number(3...40)
+        capacity = isUrgent || chance(0.3) ? number(1...2) : number(3...40)
         let slowest = Int(settings.requestTimeout.wholeMicroseconds) * 3 / 4
-        answerWay = chance(0.35) ? min(50_000, slowest)...slowest : 1000...min(40_000, slowest)
+        let isSlow = !isUrgent && chance(0.35)
+        answerWay = isSlow ? min(50_000, slowest)...slowest : 1000...min(isUrgent ? 400_000 : 40_000, slowest)
         isDivided = workers > 1 && chance(0.2)
         drifts = (0..<workers).map { _ in number(-200...200) }
         safetyLength = Int64(number(15...60)) * 1_000_000
@@ -96,17 +99,20 @@ struct SimulationPlan {
         hooks = chance(0.5) ? [] : HookPurpose.allCases.filter { _ in chance(0.6) }
         let people = number(2...6)
         let tenants = Int32(number(1...3))
-        devices = Self.drawDevices(people: people, tenants: tenants, &random)
+        devices = Self.drawDevices(people: people, tenants: tenants, manyFor: isUrgent ? 0.6 : 0.15, &random)
         producers = Self.drawProducers(
-            people: people, tenants: tenants, devices: devices, until: safetyLength, isCalm: isCalm, &random)
+            people: people, tenants: tenants, devices: devices, until: safetyLength, isCalm: isCalm, isUrgent: isUrgent,
+            &random)
     }
 
     static func principal(_ number: Int) -> String { "person-\(number)" }
 
-    private static func drawDevices(people: Int, tenants: Int32, _ random: inout SplitMix) -> [DeviceSetup] {
+    private static func drawDevices(
+        people: Int, tenants: Int32, manyFor share: Double, _ random: inout SplitMix
+    ) -> [DeviceSetup] {
         var devices: [DeviceSetup] = []
         for person in 0..<people {
-            let isMany = random.fraction() < 0.15
+            let isMany = random.fraction() < share
             for device in 0..<Int.random(in: isMany ? 5...12 : 0...3, using: &random) {
                 devices.append(
                     DeviceSetup(
@@ -118,7 +124,8 @@ struct SimulationPlan {
     }
 
     private static func drawProducers(
-        people: Int, tenants: Int32, devices: [DeviceSetup], until end: Int64, isCalm: Bool, _ random: inout SplitMix
+        people: Int, tenants: Int32, devices: [DeviceSetup], until end: Int64, isCalm: Bool, isUrgent: Bool,
+        _ random: inout SplitMix
     ) -> [ProducerEvent] {
         var events: [ProducerEvent] = []
         let rows = Int.random(in: 5...60, using: &random)
@@ -130,7 +137,9 @@ struct SimulationPlan {
             draft.subject = random.fraction() < 0.5 ? "subject-\(Int.random(in: 0...2, using: &random))" : nil
             draft.thread = random.fraction() < 0.3 ? "thread-\(Int.random(in: 0...2, using: &random))" : nil
             draft.kind = random.fraction() < 0.4 ? 1 : KindNumber.random(in: 2...3, using: &random)
-            draft.life = .seconds(Int.random(in: random.fraction() < 0.2 ? 1...15 : 30...600, using: &random))
+            let isShort = random.fraction() < (isUrgent ? 0.8 : 0.2)
+            let life = isUrgent ? 300...8000 : 1000...15_000
+            draft.life = .milliseconds(Int.random(in: isShort ? life : 30_000...600_000, using: &random))
             draft.delay = random.fraction() < 0.15 ? .seconds(Int.random(in: 1...10, using: &random)) : .zero
             if !devices.isEmpty, random.fraction() < 0.1 {
                 draft.onlyDevice = Int64.random(in: 1...Int64(devices.count), using: &random)
