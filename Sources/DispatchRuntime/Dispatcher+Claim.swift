@@ -58,7 +58,7 @@ extension Dispatcher {
         do {
             let work = try await store.waitingWork(on: routes)
             scan.ended(work.shares, cost: askedAt.duration(to: .now), at: .now)
-            storeAnswered(at: work.now)
+            storeAnswered(work.now, askedAt: askedAt)
             return work
         } catch {
             scan.ended(nil, cost: askedAt.duration(to: .now), at: .now)
@@ -106,7 +106,7 @@ extension Dispatcher {
             recovery.claimLost(request.batch)
             throw error
         }
-        storeAnswered(at: batch?.claimedAt)
+        storeAnswered()
         state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: .now)
         guard let batch else { return 0 }
         scan.claimed(cost: askedAt.duration(to: .now))

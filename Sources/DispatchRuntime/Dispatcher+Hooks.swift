@@ -36,7 +36,7 @@ extension Dispatcher {
         guard let check = state.conditionsToCheck(part, of: call, now: askedAt) else { return .young }
         do {
             let reasons = try await store.recheck(check.targets, batch: check.batch, route: check.route)
-            storeAnswered(at: nil)
+            storeAnswered()
             return .answered(reasons, askedAt: askedAt)
         } catch {
             observer.storeFailed(error)

@@ -124,7 +124,7 @@ extension Dispatcher {
         var reasons: [SettlementReason?]?
         do {
             reasons = try await store.recheck(asked, batch: batch, route: route)
-            storeAnswered(at: nil)
+            storeAnswered()
         } catch {
             observer.storeFailed(error)
         }

@@ -66,7 +66,7 @@ extension Dispatcher {
     private func write(_ flush: UnwrittenFlush) async {
         do {
             let report = try await store.settle(flush.settlement)
-            storeAnswered(at: nil)
+            storeAnswered()
             finish(flush.settlement, slot: flush.slot, report)
         } catch {
             if error.kind == .incompatible {

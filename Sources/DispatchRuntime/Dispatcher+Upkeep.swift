@@ -117,7 +117,7 @@ extension Dispatcher {
         await attempt { () async throws(StoreError) in
             let time = try await self.store.register(
                 lanes: lanes, hooks: hooks, version: self.settings.version)
-            self.storeAnswered(at: time)
+            self.storeAnswered(time, askedAt: now)
         }
     }
 

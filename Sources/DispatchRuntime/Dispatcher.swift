@@ -158,9 +158,14 @@ package actor Dispatcher {
         if error.kind == .connection { storeIsDown = true }
     }
 
-    /// A statement was answered; `time` is the database's time in it, where it told.
-    func storeAnswered(at time: Timestamp?) {
-        if let time { state.heard(time, at: .now) }
+    /// A statement that was sent at `askedAt` was answered; `time` is the database's time in it, where it told.
+    func storeAnswered(_ time: Timestamp?, askedAt: ContinuousClock.Instant) {
+        if let time { state.heard(time, askedAt: askedAt, at: .now) }
+        storeAnswered()
+    }
+
+    /// A statement was answered that does not tell the time.
+    func storeAnswered() {
         guard storeIsDown else { return }
         storeIsDown = false
         observer.storeRecovered()

@@ -66,9 +66,9 @@ package struct DispatchState: Sendable {
         return claimed
     }
 
-    /// The database said what time it is.
-    package mutating func heard(_ time: Timestamp, at now: ContinuousClock.Instant) {
-        clock = DatabaseClock(reading: time, at: now)
+    /// The database said what time it is, in answer to what it was asked at `askedAt`.
+    package mutating func heard(_ time: Timestamp, askedAt: ContinuousClock.Instant, at now: ContinuousClock.Instant) {
+        clock.heard(time, askedAt: askedAt, answeredAt: now)
     }
 
     /// Changes a lane by what its transport said.
@@ -188,7 +188,7 @@ package struct DispatchState: Sendable {
         }
         marks.claimed(request, last: last, cost: askedAt.duration(to: now), at: now)
         guard let batch else { return nil }
-        heard(batch.claimedAt, at: now)
+        heard(batch.claimedAt, askedAt: askedAt, at: now)
         var leased = LeasedBatch(batch, lane: lane, askedAt: askedAt, settings: settings)
         leased.leaveWithoutTargets(at: now)
         let slot = freeSlots.popLast() ?? batches.count

@@ -78,7 +78,7 @@ extension SimulatedWorker {
                 then(.failure(error))
             case .success(let work):
                 scan.ended(work.shares, cost: cost, at: now)
-                heard(work.now)
+                heard(work.now, askedAt: askedAt)
                 then(.success(work))
             }
         }
@@ -123,7 +123,7 @@ extension SimulatedWorker {
                 recovery.claimLost(request.batch)
                 then(.failure(error))
             case .success(let batch):
-                if let time = batch?.claimedAt { heard(time) }
+                if let time = batch?.claimedAt { heard(time, askedAt: askedAt) }
                 let slot = state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: now)
                 guard let batch else { return then(.success(0)) }
                 scan.claimed(cost: askedAt.duration(to: now))

@@ -153,10 +153,10 @@ extension SimulatedWorker {
     /// The heartbeat, every five seconds.
     private func report(_ then: @escaping () -> Void) {
         if let reportedAt, reportedAt.duration(to: now) < .seconds(5) { return then() }
-        reportedAt = now
-        let owner = owner
+        let (askedAt, owner) = (now, owner)
+        reportedAt = askedAt
         ask(.register, { $0.register(owner) }) { [self] answer in
-            if case .success(let time) = answer { heard(time) }
+            if case .success(let time) = answer { heard(time, askedAt: askedAt) }
             then()
         }
     }

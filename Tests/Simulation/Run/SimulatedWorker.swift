@@ -30,7 +30,7 @@ final class SimulatedWorker {
     var connectedAt: Int64 = 0
     var reportedAt: ContinuousClock.Instant?
     var nextSweep: ContinuousClock.Instant
-    /// When it last heard what time the database's clock says.
+    /// When it last asked what it was told the database's time with.
     var heardAt: Int64 = 0
     /// When something last kept it from looking after its leases.
     var troubledAt: Int64 = 0
@@ -184,10 +184,10 @@ final class SimulatedWorker {
         connectedAt > simulation.clock ? nil : instant(at: connectedAt)
     }
 
-    /// The database said what time it is.
-    func heard(_ time: Timestamp) {
-        state.heard(time, at: now)
-        heardAt = simulation.clock
+    /// The database said what time it is, in answer to what it was asked at `askedAt`.
+    func heard(_ time: Timestamp, askedAt: ContinuousClock.Instant) {
+        state.heard(time, askedAt: askedAt, at: now)
+        heardAt = max(heardAt, simulation.clock - askedAt.duration(to: now).wholeMicroseconds)
     }
 
     /// A notification of the database came.
