@@ -99,7 +99,7 @@ actor ScriptedStore: OutboxStore {
         await claimMayAnswer.enter()
         let dispatch = ClaimedDispatch(
             notification: Identifier(high: 1, low: 1), share: Share(urgency: 0, tenant: 1), dueAt: Self.now, attempt: 1,
-            crashes: 0, prior: false, afterDevice: 0, verdict: .send, kind: 1, createdAt: Self.now,
+            crashes: 0, prior: false, cursor: .start, verdict: .send, kind: 1, createdAt: Self.now,
             expiresAt: Self.now + .seconds(3600), payload: 0..<2, collapseKey: 0..<0, thread: 0..<0, badge: nil,
             silent: false, heldUntil: nil, nobody: nil, targets: 0..<1)
         let target = ClaimedTarget(

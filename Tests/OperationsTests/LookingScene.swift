@@ -167,7 +167,7 @@ struct LookingScene {
             if let again {
                 settlement.returns.append(
                     QueueReturn(
-                        position: position, delay: again, attempt: dispatch.attempt, afterDevice: 0, clearsCrashes: true
+                        position: position, delay: again, attempt: dispatch.attempt, cursor: .start, clearsCrashes: true
                     ))
             }
         }

@@ -27,15 +27,16 @@ struct DispatchScene {
     func at(_ seconds: Double) -> ContinuousClock.Instant { origin + .seconds(seconds) }
 
     func row(
-        targets: Range<Int>, verdict: ClaimVerdict = .send, prior: Bool = false, afterDevice: Int64 = 0,
-        heldUntil: Timestamp? = nil, nobody: SettlementReason? = nil, lifetime: Duration = .seconds(86_400),
+        targets: Range<Int>, verdict: ClaimVerdict = .send, prior: Bool = false, cursor: PageCursor = .start,
+        pageEnd: Int64? = nil, heldUntil: Timestamp? = nil, nobody: SettlementReason? = nil,
+        lifetime: Duration = .seconds(86_400),
         kind: KindNumber = 1, attempt: Int16 = 1, crashes: Int16 = 0, seed: UInt64 = 1
     ) -> ClaimedDispatch {
         var random = SplitMix(seed: seed)
         return ClaimedDispatch(
             notification: .timeOrdered(at: Self.start, using: &random), share: Share(urgency: 0, tenant: 1),
-            dueAt: Self.start, attempt: attempt, crashes: crashes, prior: prior, afterDevice: afterDevice,
-            verdict: verdict,
+            dueAt: Self.start, attempt: attempt, crashes: crashes, prior: prior, cursor: cursor,
+            pageEnd: pageEnd, verdict: verdict,
             kind: kind, createdAt: Self.start, expiresAt: Self.start + lifetime, payload: 0..<0, collapseKey: 0..<0,
             thread: 0..<0, badge: nil, silent: false, heldUntil: heldUntil, nobody: nobody, targets: targets)
     }

@@ -6,19 +6,16 @@ import Testing
 @Suite struct PositionExitTests {
     let scene = DispatchScene()
 
-    func exit(
-        _ dispatch: ClaimedDispatch, _ dispositions: [Disposition], pageIsFull: Bool = false
-    ) -> PositionProgress.Exit {
+    func exit(_ dispatch: ClaimedDispatch, _ dispositions: [Disposition]) -> PositionProgress.Exit {
         var progress = PositionProgress(targets: dispositions.count)
         for disposition in dispositions { progress.account(disposition) }
-        return progress.exit(
-            position: 1, of: dispatch, lastDevice: dispositions.isEmpty ? nil : 77, pageIsFull: pageIsFull,
-            claimedAt: DispatchScene.start)
+        return progress.exit(position: 1, of: dispatch, claimedAt: DispatchScene.start)
     }
 
-    func back(_ delay: Duration, attempt: Int16, cursor: Int64 = 0, clears: Bool = true) -> PositionProgress.Exit {
-        .returned(
-            QueueReturn(position: 1, delay: delay, attempt: attempt, afterDevice: cursor, clearsCrashes: clears))
+    func back(
+        _ delay: Duration, attempt: Int16, cursor: PageCursor = .start, clears: Bool = true
+    ) -> PositionProgress.Exit {
+        .returned(QueueReturn(position: 1, delay: delay, attempt: attempt, cursor: cursor, clearsCrashes: clears))
     }
 
     func end(_ status: SettlementStatus, _ reason: SettlementReason, whole: Bool = false) -> PositionProgress.Exit {
@@ -56,35 +53,64 @@ import Testing
     }
 
     @Test func releasedTargetsKeepPageAndCrashes() {
-        let paged = scene.row(targets: 0..<1, prior: true, afterDevice: 500)
-        #expect(exit(paged, [.release(.zero)]) == back(.zero, attempt: 0, cursor: 500, clears: false))
+        for cursor in [PageCursor(behind: 500), PageCursor(behind: 500, isSecondLook: true)] {
+            let paged = scene.row(targets: 0..<1, prior: true, cursor: cursor)
+            #expect(exit(paged, [.release(.zero)]) == back(.zero, attempt: 0, cursor: cursor, clears: false))
+        }
     }
 
     @Test func fullPagesGoOnBehindTheirLastDevice() {
         #expect(
-            exit(scene.row(targets: 0..<1), [.final], pageIsFull: true) == back(.zero, attempt: 0, cursor: 77))
+            exit(scene.row(targets: 0..<1, pageEnd: 77), [.final])
+                == back(.zero, attempt: 0, cursor: PageCursor(behind: 77)))
+        #expect(
+            exit(scene.row(targets: 0..<0, prior: true, pageEnd: 77), [])
+                == back(.zero, attempt: 0, cursor: PageCursor(behind: 77)),
+            "nobody on this page, but perhaps on the next")
     }
 
-    @Test func afterTheLastPageComesARoundWithoutCursor() {
-        let last = scene.row(targets: 0..<1, prior: true, afterDevice: 500)
-        #expect(exit(last, [.final]) == back(.zero, attempt: 0))
+    @Test func afterTheLastPageComesASecondLook() {
+        let last = scene.row(targets: 0..<1, prior: true, cursor: PageCursor(behind: 500))
+        #expect(exit(last, [.final]) == back(.zero, attempt: 0, cursor: .startAgain))
+    }
+
+    @Test func theSecondLookEndsTheRow() {
+        let looking = PageCursor(behind: 500, isSecondLook: true)
+        let nobody = scene.row(targets: 0..<0, prior: true, cursor: looking, pageEnd: 600)
+        #expect(
+            exit(nobody, []) == back(.zero, attempt: 0, cursor: PageCursor(behind: 600, isSecondLook: true)))
+        let somebody = scene.row(targets: 0..<1, prior: true, cursor: looking, pageEnd: 600)
+        #expect(
+            exit(somebody, [.retry(.seconds(1))])
+                == back(.zero, attempt: 1, cursor: PageCursor(behind: 600, isSecondLook: true)))
+        #expect(exit(scene.row(targets: 0..<0, prior: true, cursor: looking), []) == .done)
+        let held = DispatchScene.start + .seconds(45)
+        #expect(
+            exit(scene.row(targets: 0..<0, prior: true, cursor: looking, heldUntil: held), [])
+                == back(.seconds(45), attempt: 0, cursor: .startAgain, clears: false))
     }
 
     @Test func noPageWaitsForTheRetriesOfAnother() {
-        let middle = scene.row(targets: 0..<2, prior: true, afterDevice: 50)
+        let cursor = PageCursor(behind: 50)
+        let middle = scene.row(targets: 0..<2, prior: true, cursor: cursor, pageEnd: 77)
+        let last = scene.row(targets: 0..<2, prior: true, cursor: cursor)
         for later in [Disposition.retry(.seconds(30)), .hold(.seconds(2400)), .expired(.seconds(90))] {
             let spent: Int16 = later == .retry(.seconds(30)) ? 1 : 0
-            #expect(exit(middle, [.final, later], pageIsFull: true) == back(.zero, attempt: spent, cursor: 77))
-            #expect(exit(middle, [later, .final]) == back(.zero, attempt: spent), "what was due meanwhile comes first")
+            #expect(
+                exit(middle, [.final, later]) == back(.zero, attempt: spent, cursor: PageCursor(behind: 77)))
+            #expect(
+                exit(last, [later, .final]) == back(.zero, attempt: spent, cursor: .startAgain),
+                "what was due meanwhile comes first")
         }
         #expect(
-            exit(middle, [.retry(.seconds(30)), .release(.seconds(4))], pageIsFull: true)
-                == back(.seconds(4), attempt: 1, cursor: 50, clears: false))
+            exit(middle, [.retry(.seconds(30)), .release(.seconds(4))])
+                == back(.seconds(4), attempt: 1, cursor: cursor, clears: false))
     }
 
     @Test func howeverManyPagesHaveRetriesTheAttemptStaysANumber() {
-        let row = scene.row(targets: 0..<1, prior: true, afterDevice: 50, attempt: .max)
-        #expect(exit(row, [.retry(.zero)], pageIsFull: true) == back(.zero, attempt: .max - 1, cursor: 77))
+        let row = scene.row(
+            targets: 0..<1, prior: true, cursor: PageCursor(behind: 50), pageEnd: 77, attempt: .max)
+        #expect(exit(row, [.retry(.zero)]) == back(.zero, attempt: .max - 1, cursor: PageCursor(behind: 77)))
     }
 
     @Test func targetsWhoseRetryIsAheadKeepTheRowAlive() {

@@ -122,12 +122,20 @@ struct ClaimTests {
                 pages += batch.devices
                 #expect(batch.dispatches[0].attempt == 1)
                 var flush = batch.flush(1)
-                if let last = batch.targets.last {
-                    flush.returns = [.back(1, attempt: 0, afterDevice: batch.targets.count == 3 ? last.device : 0)]
+                // What the worker does: PositionExitTests.
+                let row = batch.dispatches[0]
+                #expect(row.pageEnd == [3, 6, nil, 3, 6, 7, nil][pages.count - 1])
+                if row.pageEnd != nil || !row.cursor.isSecondLook {
+                    let behind = row.pageEnd ?? 0
+                    flush.returns = [
+                        .back(
+                            1, attempt: 0,
+                            cursor: PageCursor(behind: behind, isSecondLook: row.cursor.isSecondLook || behind == 0))
+                    ]
                 }
                 _ = try await worker.settle(flush)
             }
-            #expect(pages == [[1, 2, 3], [4, 5, 6], [7], []])
+            #expect(pages == [[1, 2, 3], [4, 5, 6], [7], [], [], [], []])
             #expect(try await outbox.places() == ["a dispatched"])
         }
     }
@@ -147,7 +155,9 @@ struct ClaimTests {
             let worker = try await outbox.worker()
             let first = try await worker.claimed(targets: 1000)
             var flush = first.flush(1)
-            flush.returns = [.back(1, attempt: 0, afterDevice: try #require(first.targets.last).device)]
+            flush.returns = [
+                .back(1, attempt: 0, cursor: PageCursor(behind: try #require(first.dispatches[0].pageEnd)))
+            ]
             _ = try await worker.settle(flush)
             try await outbox.run("ANALYZE postbell.deliveries; ANALYZE postbell.devices")
             try await worker.connection.execute("PREPARE page AS \(ClaimStatement.text)")

@@ -156,10 +156,10 @@ extension ClaimedBatch {
 extension QueueReturn {
     /// A position that goes back, due at once unless said otherwise.
     static func back(
-        _ position: Int16, after delay: Duration = .zero, attempt: Int16 = 1, afterDevice: Int64 = 0,
+        _ position: Int16, after delay: Duration = .zero, attempt: Int16 = 1, cursor: PageCursor = .start,
         clears: Bool = true
     ) -> QueueReturn {
         QueueReturn(
-            position: position, delay: delay, attempt: attempt, afterDevice: afterDevice, clearsCrashes: clears)
+            position: position, delay: delay, attempt: attempt, cursor: cursor, clearsCrashes: clears)
     }
 }

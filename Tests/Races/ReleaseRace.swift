@@ -62,7 +62,7 @@ package struct ReleaseRace: Sendable {
         var flush = Settlement(batch: batch.identifier, route: 1, positions: 1)
         flush.ledger = [batch.row(batch.dispatches[0], delivered)]
         flush.leaving = [1]
-        flush.returns = [QueueReturn(position: 1, delay: .zero, attempt: 0, afterDevice: 0, clearsCrashes: true)]
+        flush.returns = [QueueReturn(position: 1, delay: .zero, attempt: 0, cursor: .start, clearsCrashes: true)]
         let again = try await race(way, flush, number, &report)
         report.tries += 1
         report.add("claimed again")

@@ -135,7 +135,7 @@ struct CommandSource {
         case 7:
             fate.outcome = .delivered
             fate.back = 0
-            fate.afterDevice = row.targets.isEmpty ? 0 : batch.targets[row.targets.upperBound - 1].device
+            fate.cursor = PageCursor(behind: row.pageEnd ?? 0, isSecondLook: chance(0.5))
         case 8: (fate.outcome, fate.end) = (.skipped, .expired)
         default: (fate.end, fate.isWhole) = (chance(0.5) ? .superseded : .failed, chance(0.5))
         }

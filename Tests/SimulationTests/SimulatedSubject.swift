@@ -196,7 +196,7 @@ final class SimulatedSubject: StoreSubject {
         for row in store.queue {
             lines.append(
                 "queue \(key(row.notification))/\(row.route) due \(minute(row.dueAt)) attempt \(row.attempt)"
-                    + " crashes \(row.crashes) prior \(row.prior) after \(row.afterDevice) share"
+                    + " crashes \(row.crashes) prior \(row.prior) after \(row.cursor.rawValue) share"
                     + " \(row.urgency).\(row.tenant)")
         }
         for lease in store.leases {
@@ -205,7 +205,7 @@ final class SimulatedSubject: StoreSubject {
                 lines.append(
                     "lease \(lease.batch.low) of \(lease.owner.low) \(key(row.notification))/\(lease.route)"
                         + " until \(minute(lease.until)) attempt \(row.attempt) crashes \(row.crashes)"
-                        + " after \(row.afterDevice) to \(devices)")
+                        + " after \(row.cursor.rawValue) to \(devices)")
             }
         }
         for row in store.ledger {

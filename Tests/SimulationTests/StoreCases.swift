@@ -14,6 +14,7 @@ enum StoreCases {
             ("effects on a device that was registered again", effectsOnNewToken),
             ("targets of different fate", differentFates),
             ("pages of targets", pages),
+            ("a wait that ends behind the cursor of a second look", waitBehindTheCursor),
             ("a poison row is set aside alone", poison),
             ("unknown rows name whom the worker was told to send to", unknownTargets),
             ("a device joins what waits", joining),
@@ -145,16 +146,37 @@ enum StoreCases {
         ]
     }
 
-    /// M2: pages spend no attempt, and the last round finds whoever is left.
+    /// M2: pages spend no attempt, and the second look finds whoever is left, page by page.
     private static var pages: [StoreCommand] {
-        person(5) + [note("a"), claim(0, targets: 2)] + [
-            .settle(worker: 0, batch: 1, [Fate(key: "a", outcome: .delivered, back: 0, attempt: 0, afterDevice: 2)]),
+        func goesOn(_ batch: Int, _ cursor: PageCursor, _ outcome: OutcomeKind? = nil) -> StoreCommand {
+            .settle(worker: 0, batch: batch, [Fate(key: "a", outcome: outcome, back: 0, attempt: 0, cursor: cursor)])
+        }
+        return person(5) + [note("a"), claim(0, targets: 2)] + [
+            goesOn(1, PageCursor(behind: 2), .delivered), claim(0, targets: 2),
+            goesOn(2, PageCursor(behind: 4), .delivered), .mute(device: 5, true), claim(0, targets: 2),
+            goesOn(3, .startAgain), .mute(device: 5, false), claim(0, targets: 2),
+            goesOn(4, PageCursor(behind: 2, isSecondLook: true)), claim(0, targets: 2),
+            goesOn(5, PageCursor(behind: 4, isSecondLook: true)), claim(0, targets: 2),
+            .settle(worker: 0, batch: 6, [Fate(key: "a", outcome: .delivered)]),
+        ]
+    }
+
+    /// Whose wait is over when the second look is past it is found at its end.
+    private static var waitBehindTheCursor: [StoreCommand] {
+        func goesOn(_ batch: Int, _ cursor: PageCursor) -> StoreCommand {
+            .settle(worker: 0, batch: batch, [Fate(key: "a", back: 0, attempt: 0, cursor: cursor)])
+        }
+        return person(3) + [note("a"), claim(0, targets: 2)] + [
+            .settle(
+                worker: 0, batch: 1,
+                [Fate(key: "a", outcome: .retry, isFinal: false, wait: 3, back: 0, cursor: PageCursor(behind: 2))]),
             claim(0, targets: 2),
-            .settle(worker: 0, batch: 2, [Fate(key: "a", outcome: .delivered, back: 0, attempt: 0, afterDevice: 4)]),
-            .mute(device: 5, true), claim(0, targets: 2),
-            .settle(worker: 0, batch: 3, [Fate(key: "a", back: 0, attempt: 0)]),
-            .mute(device: 5, false), claim(0, targets: 2),
-            .settle(worker: 0, batch: 4, [Fate(key: "a", outcome: .delivered)]),
+            .settle(
+                worker: 0, batch: 2, [Fate(key: "a", outcome: .delivered, back: 0, attempt: 0, cursor: .startAgain)]),
+            claim(0, targets: 2), goesOn(3, PageCursor(behind: 2, isSecondLook: true)), claim(0, targets: 2),
+            goesOn(4, PageCursor(behind: 3, isSecondLook: true)), .advance(minutes: 4), claim(0, targets: 2),
+            goesOn(5, .startAgain), claim(0, targets: 2),
+            .settle(worker: 0, batch: 6, [Fate(key: "a", outcome: .delivered)]),
         ]
     }
 

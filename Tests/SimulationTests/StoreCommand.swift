@@ -54,7 +54,7 @@ enum StoreCommand: CustomStringConvertible {
         /// Back into the queue after so many minutes.
         var back: Int?
         var attempt: Int16 = 1
-        var afterDevice: Int64 = 0
+        var cursor = PageCursor.start
         var clears = true
         var end: SettlementStatus?
         var isWhole = false
@@ -110,7 +110,7 @@ struct FlushMaker {
                 flush.returns.append(
                     QueueReturn(
                         position: position, delay: .seconds(back * 60), attempt: fate.attempt,
-                        afterDevice: fate.afterDevice, clearsCrashes: fate.clears))
+                        cursor: fate.cursor, clearsCrashes: fate.clears))
             } else if let end = fate.end {
                 flush.ends.append(
                     PositionEnd(position: position, status: end, reason: .cancelled, wholeNotification: fate.isWhole))
@@ -137,7 +137,7 @@ struct BatchText {
                 "\(keys[row.notification] ?? "?") \(row.verdict) \(content)"
                 + " share \(row.share.urgency).\(row.share.tenant)"
                 + " due \(minute(row.dueAt)) attempt \(row.attempt) crashes \(row.crashes) prior \(row.prior)"
-                + " after \(row.afterDevice) \(row.nobody?.rawValue ?? "-") \(held)"
+                + " after \(row.cursor.rawValue) page end \(row.pageEnd ?? 0) \(row.nobody?.rawValue ?? "-") \(held)"
                 + " key \(text(row.collapseKey)) \(targets)"
         }.sorted()
     }

@@ -89,7 +89,7 @@ package struct MadePush {
         }
         let dispatch = ClaimedDispatch(
             notification: notification, share: Share(urgency: 0, tenant: 1), dueAt: now, attempt: 1, crashes: 0,
-            prior: false, afterDevice: 0, verdict: .send, kind: kind.number, createdAt: now, expiresAt: expiresAt,
+            prior: false, cursor: .start, verdict: .send, kind: kind.number, createdAt: now, expiresAt: expiresAt,
             payload: append(payload), collapseKey: append(collapseKey), thread: append(thread), badge: badge,
             silent: silent, heldUntil: nil, targets: 0..<targets.count)
         let route = Route(number: 1, provider: provider, environment: environment, app: app)

@@ -66,7 +66,7 @@ static void ends(int r, int how)
     promise("neighbours_live",
         how != SET_ASIDE || r == poison || faults >= MAX_DEATHS - (poison == NOBODY ? 0 : 2));
     row->end = how;
-    row->prior = row->due = row->crashes = row->cursor = row->final = row->reached = row->wait = 0;
+    row->prior = row->due = row->crashes = row->cursor = row->looking = row->final = row->reached = row->wait = 0;
     for (int d = 0; d < DEVICES; d++) row->spent[d] = 0;
 }
 

@@ -10,8 +10,8 @@
     name(recovery_blind) name(recovery_one_snapshot) name(recovery_silent) name(unknown_from_today) \
     name(lost_claim_counts_as_sent) name(adopts_in_use) name(claim_drops_position) name(crash_budget_shared) \
     name(send_before_claim) name(closed_is_sent) name(check_unheard) name(no_deadline) name(renewal_revives) \
-    name(no_last_round) name(held_is_due_at_once) name(recovery_by_owner_only) name(unanswered_is_unsent) \
-    name(stop_forgets_flight) name(nobody_counts_deaths) name(only_elders_count)
+    name(no_second_look) name(end_overlooks_due) name(held_is_due_at_once) name(recovery_by_owner_only) \
+    name(unanswered_is_unsent) name(stop_forgets_flight) name(nobody_counts_deaths) name(only_elders_count)
 
 #define AS_CONSTANT(name) name,
 #define AS_TEXT(name) #name,
@@ -23,7 +23,7 @@ static enum mutant mutant;
 /* So many faults happen at most, of any kind, in any order: a death of a worker, a lapse, a pause, a lost answer, a
    release, a retry, the end of a notification. */
 static int faults;
-static int page = 9;             /* targets per claim */
+static int page = 9;             /* devices per claim */
 static int poison = NOBODY;      /* the row that kills whoever sends it */
 static int orphan = NOBODY;      /* the row whose notification is not to be seen */
 static int churn;                /* 1: the second device is registered or revoked once, at any moment */

@@ -34,13 +34,20 @@ static int next_is_due(const struct Row *row)
     return (now.registered & ~row->final & ~row->wait) != 0 || (row->wait & ~row->final) == 0;
 }
 
+/* One with pages looks only for those who are left. */
+static void starts_again(struct Row *row)
+{
+    row->looking = row->cursor != 0 || row->looking;
+    row->cursor = row->crashes = 0;
+}
+
 /* A retry comes back when its wait is over; what was released at once, and keeps its place in the pages. */
 static void tried_again(const struct Lease *l, int p)
 {
     int r = l->first + p, released = OF_POSITION(RELEASED(l), p), again = OF_POSITION(l->again, p);
     struct Row *row = &now.row[r];
     if (again || mutant != prior_by_attempt) row->prior = 1;
-    if (!released) row->cursor = row->crashes = 0;
+    if (!released) starts_again(row);
     goes_back(r, released ? 1 : next_is_due(row));
 }
 
@@ -52,11 +59,12 @@ static void wait_is_over(int r, int d)
     now.row[r].due = now.row[r].queued;
 }
 
-static void next_page(int r, int after_device)
+static void next_page(int r, int after_device, int looking)
 {
-    fired("page");
+    fired(looking ? "page of a second look" : "page");
     now.row[r].prior = 1;
     now.row[r].cursor = after_device;
+    now.row[r].looking = looking;
     now.row[r].crashes = 0;
     goes_back(r, 1);
 }
@@ -64,21 +72,20 @@ static void next_page(int r, int after_device)
 /* Position `p` has all its targets accounted for. */
 static void way_out(const struct Lease *l, int p)
 {
-    int r = l->first + p, targets = OF_POSITION(l->targets, p), found = 0, behind = 0;
+    int r = l->first + p, released = OF_POSITION(RELEASED(l), p);
     struct Row *row = &now.row[r];
-    for (int d = 0; d < DEVICES; d++)
-        if (HAS(targets, d)) { found++; behind = d + 1; }
     if (HAS(l->verdict, p) || OF_POSITION(l->skipped, p)) {
         ends(r, row->over);
-    } else if (OF_POSITION(RELEASED(l) | l->again, p)) {
+    } else if (l->page_end[p] && !released) {
+        next_page(r, l->page_end[p], row->looking);
+    } else if (row->cursor != 0 && !row->looking && !released && mutant != no_second_look) {
+        next_page(r, 0, 1);
+    } else if (released || OF_POSITION(l->again, p)) {
         tried_again(l, p);
-    } else if (found >= page) {
-        next_page(r, behind);
-    } else if (row->cursor != 0 && mutant != no_last_round) {
-        next_page(r, 0);
     } else if (HAS(l->held, p)) {
         fired("held");
         row->prior = 1;
+        starts_again(row);
         goes_back(r, mutant == held_is_due_at_once || next_is_due(row));
     } else {
         ends(r, OF_POSITION(l->failed, p) ? FAILED : DISPATCHED);

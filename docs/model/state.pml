@@ -5,7 +5,8 @@ typedef Row {
     bit due;          /* queue.due_at <= now() */
     bit prior;        /* queue.prior */
     byte crashes;     /* queue.crashes; while the row is in a lease nothing else changes it */
-    byte cursor;      /* queue.after_device */
+    byte cursor;      /* queue.after_device: the device */
+    bit looking;      /* and whether it is a second look */
     byte over;        /* CLOSED or EXPIRED: what producers, people or the clock have made of the notification */
     byte end;         /* how the dispatch ended */
     byte final;       /* devices with a final ledger row, as a claim sees them */
@@ -32,6 +33,7 @@ typedef Lease {
     bit abandoned;    /* nobody does any more */
     byte verdict;     /* positions whose verdict is not `send` */
     byte held;        /* positions with other targets that wait */
+    byte page_end[ROWS]; /* by position: behind which device the next page begins; 0 when there is none */
     byte last;        /* targets whose next failure is their last */
     byte unsent;
     byte flying;      /* sent, and nothing known yet */

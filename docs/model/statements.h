@@ -16,11 +16,42 @@ static int new_batch(int w)
     return b;
 }
 
-/* Whether device `d` of a row is a target: live, behind the cursor, and after an earlier claim neither final nor
-   waiting for its own retry. */
-static int is_target(const struct Row *row, int d)
+/* Whether device `d` may be on the next page: live, and behind the cursor. */
+static int is_ahead(const struct Row *row, int d)
 {
-    return HAS(now.registered, d) && d >= row->cursor && !(row->prior && HAS(row->final | row->wait, d));
+    return HAS(now.registered, d) && d >= row->cursor;
+}
+
+/* Whether a device of the page is no target: after an earlier claim final, or waiting for its own retry. */
+static int is_left_out(const struct Row *row, int d)
+{
+    return row->prior && HAS(row->final | row->wait, d);
+}
+
+/* The page of position `p`, with its targets. */
+static void address(struct Lease *l, int p)
+{
+    struct Row *row = &now.row[l->first + p];
+    int looked_at = 0, behind = 0;
+    for (int d = 0; d < DEVICES && looked_at < page; d++) {
+        if (!is_ahead(row, d) || (HAS(l->verdict, p) && mutant != closed_is_sent)) continue;
+        looked_at++;
+        behind = d + 1;
+        if (is_left_out(row, d)) continue;
+        promise("delivered_once", !HAS(row->reached, d));
+        l->targets |= BIT(TARGET(p, d));
+        if (row->spent[d] + 1 >= CEILING) l->last |= BIT(TARGET(p, d));
+    }
+    if (looked_at == page || row->looking) l->page_end[p] = behind;
+    if (HAS(l->verdict, p) || !row->prior) return;
+    /* others_due_at: whoever waits, and at the end of a second look whoever has waited */
+    if (row->wait & ~row->final) l->held |= BIT(p);
+    if (!row->looking || looked_at || mutant == end_overlooks_due) return;
+    for (int d = 0; d < DEVICES; d++)
+        if (HAS(now.registered, d) && row->spent[d] && !is_left_out(row, d)) {
+            fired("due behind the cursor");
+            l->held |= BIT(p);
+        }
 }
 
 /* ClaimStatement: moves `size` rows from the queue into the lease `b`, and ends none. */
@@ -36,16 +67,7 @@ static void claim(int b, int first, int size)
         struct Row *row = &now.row[first + p];
         row->queued = row->due = 0;
         if (row->over != OPEN) l->verdict |= BIT(p);
-        int found = 0;
-        for (int d = 0; d < DEVICES && found < page; d++) {
-            if (!is_target(row, d) || (HAS(l->verdict, p) && mutant != closed_is_sent)) continue;
-            promise("delivered_once", !HAS(row->reached, d));
-            found++;
-            l->targets |= BIT(TARGET(p, d));
-            if (row->spent[d] + 1 >= CEILING) l->last |= BIT(TARGET(p, d));
-        }
-        /* others_due_at */
-        if (row->prior && !HAS(l->verdict, p) && (row->wait & ~row->final)) l->held |= BIT(p);
+        address(l, p);
         /* an inner join: the worker hears nothing of an orphan, so no flush of it has that position */
         if (mutant == claim_drops_position && first + p == orphan) l->left |= BIT(p);
     }

@@ -119,6 +119,7 @@ static void die_with(struct Lease *l)
 {
     l->flying = SENT(l);
     l->fine = l->again = l->failed = l->skipped = l->unsent = l->told = l->left = l->verdict = l->held = l->last = 0;
+    memset(l->page_end, 0, sizeof l->page_end);
 }
 
 /* kill -9, and a new process at once: it knows nothing, and has another owner id. */

@@ -342,7 +342,7 @@ CREATE SEQUENCE postbell.discarded_notifications;
 CREATE TABLE postbell.queue (
     due_at          timestamptz NOT NULL,
     notification_id uuid        NOT NULL,
-    after_device    bigint      NOT NULL DEFAULT 0,      -- paging cursor
+    after_device    bigint      NOT NULL DEFAULT 0,      -- paging cursor; its complement on a second look
     tenant_no       int         NOT NULL,
     route_no        smallint    NOT NULL,
     crashes         smallint    NOT NULL DEFAULT 0,

@@ -6,17 +6,17 @@ package struct QueueReturn: Equatable, Sendable {
     package let delay: Duration
     /// Attempts of the dispatch that count; one less than claimed when none was spent.
     package let attempt: Int16
-    /// Paging cursor for the next claim; 0 for all devices.
-    package let afterDevice: Int64
+    /// Where among its devices the next claim goes on.
+    package let cursor: PageCursor
     /// Whether the row has proven harmless, so that its crashes are forgotten.
     package let clearsCrashes: Bool
 
     /// A position that goes back.
-    package init(position: Int16, delay: Duration, attempt: Int16, afterDevice: Int64, clearsCrashes: Bool) {
+    package init(position: Int16, delay: Duration, attempt: Int16, cursor: PageCursor, clearsCrashes: Bool) {
         self.position = position
         self.delay = delay
         self.attempt = attempt
-        self.afterDevice = afterDevice
+        self.cursor = cursor
         self.clearsCrashes = clearsCrashes
     }
 }

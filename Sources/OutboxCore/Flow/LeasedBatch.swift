@@ -37,7 +37,6 @@ package struct LeasedBatch: Sendable {
     private var pendingEffects: [DeviceEffect] = []
     private var writingEffects: [DeviceEffect] = []
     private var progress: [PositionProgress]
-    private let targetsPerRow: Int
     private let leaseLength: Duration
     private let recheckAfter: Duration
 
@@ -51,7 +50,6 @@ package struct LeasedBatch: Sendable {
         recheckAfter = settings.recheckAfter
         checkHoldsUntil = askedAt + settings.recheckAfter
         takenHoldUntil = checkHoldsUntil
-        targetsPerRow = settings.targetsPerClaim
         pending = Settlement(
             batch: claimed.identifier, route: claimed.route, positions: claimed.dispatches.count)
         openPositions = claimed.dispatches.count
@@ -156,10 +154,7 @@ package struct LeasedBatch: Sendable {
         openPositions -= 1
         let dispatch = claimed.dispatches[index]
         let position = Int16(index + 1)
-        let exit = progress[index].exit(
-            position: position, of: dispatch,
-            lastDevice: dispatch.targets.isEmpty ? nil : claimed.targets[dispatch.targets.upperBound - 1].device,
-            pageIsFull: dispatch.targets.count >= targetsPerRow, claimedAt: claimed.claimedAt)
+        let exit = progress[index].exit(position: position, of: dispatch, claimedAt: claimed.claimedAt)
         pending.leaving.append(position)
         switch exit {
         case .done: break

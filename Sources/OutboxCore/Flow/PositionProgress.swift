@@ -59,45 +59,49 @@ struct PositionProgress: Equatable, Sendable {
     }
 
     /// The way out of a position whose targets are all accounted for.
-    func exit(
-        position: Int16, of dispatch: ClaimedDispatch, lastDevice: Int64?, pageIsFull: Bool, claimedAt: Timestamp
-    ) -> Exit {
+    func exit(position: Int16, of dispatch: ClaimedDispatch, claimedAt: Timestamp) -> Exit {
         precondition(remaining == 0, "a position leaves when all its targets are accounted for")
         // It has its end already, and a second one would only repeat it.
         if dispatch.verdict == .closed { return .done }
         if let ending = ending ?? verdictEnding(of: dispatch) { return ended(position, ending) }
-        func goesBack(after delay: Duration, spent: Bool, cursor: Int64, clears: Bool) -> Exit {
+        func goesBack(after delay: Duration, spent: Bool, cursor: PageCursor, clears: Bool) -> Exit {
             // A number for the ledger; each page with a retry takes one, and however many they are it stays a number.
             let attempt = min(spent ? dispatch.attempt : dispatch.attempt - 1, .max - 1)
             return .returned(
                 QueueReturn(
-                    position: position, delay: delay, attempt: attempt, afterDevice: cursor, clearsCrashes: clears))
+                    position: position, delay: delay, attempt: attempt, cursor: cursor, clearsCrashes: clears))
         }
-        if let cursor = nextPage(of: dispatch, lastDevice: pageIsFull ? lastDevice : nil), !wasReleased {
+        if let cursor = nextPage(of: dispatch), !wasReleased {
             return goesBack(after: .zero, spent: spentAttempt, cursor: cursor, clears: true)
         }
         let held = dispatch.heldUntil.map { max(.zero, $0 - claimedAt) }
         if let wait = earliestReturn {
             // Released rows keep their place in the pages: those targets were not tried.
-            let cursor = wasReleased ? dispatch.afterDevice : 0
+            let cursor = wasReleased ? dispatch.cursor : beginning(of: dispatch)
             return goesBack(after: min(wait, held ?? wait), spent: spentAttempt, cursor: cursor, clears: !wasReleased)
         }
-        if let held { return goesBack(after: held, spent: false, cursor: 0, clears: false) }
-        return lastExit(position: position, dispatch: dispatch, hadTargets: lastDevice != nil)
+        if let held { return goesBack(after: held, spent: false, cursor: beginning(of: dispatch), clears: false) }
+        return lastExit(position: position, dispatch: dispatch)
     }
 
-    /// Where the next claim goes on at once: behind a full page, and behind the last one without a cursor, once more,
-    /// for whoever is not final; nil for a row without pages. Targets that are tried again are left out of claims until
-    /// then, so nobody waits for them. Those that were released are not, so their page is claimed again instead.
-    private func nextPage(of dispatch: ClaimedDispatch, lastDevice: Int64?) -> Int64? {
-        if let lastDevice { return lastDevice }
-        return dispatch.afterDevice != 0 ? 0 : nil
+    /// Where the next claim goes on at once: behind the page, and behind the last one at the start, once more, for
+    /// whoever is not final; nil for a row without pages, and when the second look is over. Targets that are tried
+    /// again are left out of claims until then, so nobody waits for them. Those that were released are not, so their
+    /// page is claimed again instead.
+    private func nextPage(of dispatch: ClaimedDispatch) -> PageCursor? {
+        if let end = dispatch.pageEnd { return PageCursor(behind: end, isSecondLook: dispatch.cursor.isSecondLook) }
+        return dispatch.cursor.isSecondLook || dispatch.cursor == .start ? nil : .startAgain
     }
 
-    private func lastExit(position: Int16, dispatch: ClaimedDispatch, hadTargets: Bool) -> Exit {
+    /// Where a row goes on whose targets wait: one with pages looks only for these.
+    private func beginning(of dispatch: ClaimedDispatch) -> PageCursor {
+        dispatch.cursor == .start ? .start : .startAgain
+    }
+
+    private func lastExit(position: Int16, dispatch: ClaimedDispatch) -> Exit {
         if let failure { return ended(position, Ending(status: .failed, reason: failure)) }
         if hasExpired { return ended(position, Ending(status: .expired, reason: .expired)) }
-        if !hadTargets, let reason = dispatch.nobody ?? (dispatch.prior ? nil : .noDevice) {
+        if dispatch.targets.isEmpty, let reason = dispatch.nobody ?? (dispatch.prior ? nil : .noDevice) {
             return ended(position, Ending(status: .dispatched, reason: reason))
         }
         return .done

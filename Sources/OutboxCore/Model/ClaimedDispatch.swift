@@ -31,8 +31,11 @@ package struct ClaimedDispatch: Equatable, Sendable {
     package let crashes: Int16
     /// Whether an earlier claim may have left ledger rows.
     package let prior: Bool
-    /// Paging cursor: only devices above it are among the targets.
-    package let afterDevice: Int64
+    /// Behind which device its page of devices began.
+    package let cursor: PageCursor
+    /// The last device of the page, when there may be more behind it, or a second look has to come to its end; nil when
+    /// there is nothing more to look at.
+    package let pageEnd: Int64?
     /// What the claim found.
     package let verdict: ClaimVerdict
     /// The notification's kind.
@@ -54,7 +57,8 @@ package struct ClaimedDispatch: Equatable, Sendable {
     /// Whether the producer asked for silence.
     package let silent: Bool
     /// The earliest instant at which a target that is left out now, because its own retry is still ahead, may be tried
-    /// again; nil when none is left out for that. The row must not end before it.
+    /// again; nil when none is left out for that. The row must not end before it. At the end of a second look it may be
+    /// now: somebody's wait was over behind the cursor.
     package let heldUntil: Timestamp?
     /// Why nobody is to be sent to although the row is wanted; nil when it has targets, or has reached them all before.
     package let nobody: SettlementReason?
@@ -64,8 +68,9 @@ package struct ClaimedDispatch: Equatable, Sendable {
     /// A row as the claim answered it.
     package init(
         notification: Identifier, share: Share, dueAt: Timestamp, attempt: Int16, crashes: Int16, prior: Bool,
-        afterDevice: Int64, verdict: ClaimVerdict, kind: KindNumber, createdAt: Timestamp, expiresAt: Timestamp,
-        payload: TextRange, collapseKey: TextRange, thread: TextRange, instance: TextRange = 0..<0, badge: Int32?,
+        cursor: PageCursor, pageEnd: Int64? = nil, verdict: ClaimVerdict, kind: KindNumber, createdAt: Timestamp,
+        expiresAt: Timestamp, payload: TextRange, collapseKey: TextRange, thread: TextRange,
+        instance: TextRange = 0..<0, badge: Int32?,
         silent: Bool, heldUntil: Timestamp?, nobody: SettlementReason? = nil, targets: Range<Int>
     ) {
         self.notification = notification
@@ -74,7 +79,8 @@ package struct ClaimedDispatch: Equatable, Sendable {
         self.attempt = attempt
         self.crashes = crashes
         self.prior = prior
-        self.afterDevice = afterDevice
+        self.cursor = cursor
+        self.pageEnd = pageEnd
         self.verdict = verdict
         self.kind = kind
         self.createdAt = createdAt

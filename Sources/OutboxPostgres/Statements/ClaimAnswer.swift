@@ -33,15 +33,29 @@ struct ClaimAnswer {
             }
             let first = row
             let start = targets.count
+            // What the targets share is read from the first of them: a device that is none comes without a payload.
+            var source = row
             while row < result.rowCount, try result.int2(row, 0) == position {
-                if !result.isNull(row, 18) { targets.append(try target(row)) }
+                if try isTarget(row) {
+                    if targets.count == start { source = row }
+                    targets.append(try target(row))
+                }
                 row += 1
             }
-            dispatches.append(try dispatch(first, targets: start..<targets.count))
+            let cursor = PageCursor(rawValue: try result.int8(first, 8))
+            let isFull = row - first >= request.targetsPerRow || cursor.isSecondLook
+            let pageEnd = isFull && !result.isNull(row - 1, 18) ? try result.int8(row - 1, 18) : nil
+            dispatches.append(
+                try dispatch(source, cursor: cursor, pageEnd: pageEnd, targets: start..<targets.count))
         }
         return ClaimedBatch(
             identifier: request.batch, route: request.route, claimedAt: try result.instant(0, 25),
             dispatches: dispatches, targets: targets, text: text)
+    }
+
+    private func isTarget(_ row: Int) throws(PostgresError) -> Bool {
+        guard !result.isNull(row, 18) else { return false }
+        return try result.int2(row, 21) >= 0
     }
 
     private mutating func target(_ row: Int) throws(PostgresError) -> ClaimedTarget {
@@ -51,7 +65,9 @@ struct ClaimAnswer {
             notesSuccess: try result.bool(row, 22))
     }
 
-    private mutating func dispatch(_ row: Int, targets: Range<Int>) throws(PostgresError) -> ClaimedDispatch {
+    private mutating func dispatch(
+        _ row: Int, cursor: PageCursor, pageEnd: Int64?, targets: Range<Int>
+    ) throws(PostgresError) -> ClaimedDispatch {
         guard let verdict = ClaimVerdict(rawValue: try result.int2(row, 9)) else {
             throw PostgresError(.decoding, operation: "claim", message: "an unknown verdict")
         }
@@ -63,7 +79,7 @@ struct ClaimAnswer {
             notification: try result.identifier(row, 1),
             share: Share(urgency: try result.int2(row, 3), tenant: try result.int4(row, 2)), dueAt: dueAt,
             attempt: try result.int2(row, 5), crashes: try result.int2(row, 6), prior: try result.bool(row, 7),
-            afterDevice: try result.int8(row, 8), verdict: verdict,
+            cursor: cursor, pageEnd: pageEnd, verdict: verdict,
             kind: isOrphan ? 0 : try result.int4(row, 10),
             createdAt: isOrphan ? dueAt : try result.instant(row, 11),
             expiresAt: isOrphan ? dueAt : try result.instant(row, 12),

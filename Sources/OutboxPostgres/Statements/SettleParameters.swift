@@ -98,7 +98,7 @@ struct SettleParameters {
             positions.append(row.position)
             waits.append(milliseconds(row.delay))
             attempts.append(row.attempt)
-            cursors.append(row.afterDevice)
+            cursors.append(row.cursor.rawValue)
             clears.append(row.clearsCrashes)
         }
         for array in [positions, waits, attempts, cursors, clears] { values.append(array) }

@@ -140,7 +140,7 @@ extension SimulatedWorker {
     private func describe(_ batch: ClaimedBatch) -> String {
         batch.dispatches.map { row in
             let devices = batch.targets[row.targets].map { "\($0.device)" }.joined(separator: ",")
-            let cursor = row.afterDevice > 0 ? " after \(row.afterDevice)" : ""
+            let cursor = row.cursor == .start ? "" : " after \(row.cursor.rawValue)"
             let wait = row.heldUntil.map { " others in \(($0 - batch.claimedAt).wholeMicroseconds / 1000) ms" } ?? ""
             let verdict = row.verdict == .send ? "[\(devices)]" : "\(row.verdict)"
             let name = simulation.monitor.name(row.notification, simulation.store)

@@ -81,7 +81,7 @@ extension SimulatedWorker {
             return "\(name(row.position)) device \(row.device) \(row.outcome.kind.name)\(row.isFinal ? " final" : wait)"
         }
         let returns = settlement.returns.map { row in
-            "\(name(row.position)) back in \(row.delay.wholeMicroseconds / 1000) ms after \(row.afterDevice)"
+            "\(name(row.position)) back in \(row.delay.wholeMicroseconds / 1000) ms after \(row.cursor.rawValue)"
         }
         let ends = settlement.ends.map { "\(name($0.position)) \($0.status.name) \($0.reason.rawValue)" }
         return (ledger + returns + ends + ["leaving \(settlement.leaving.map(name))"]).joined(separator: "; ")

@@ -62,7 +62,8 @@ extension SimulatedStore {
             let found = notification(row.notification).flatMap { $0.isVisible ? $0 : nil }
             let verdict = found.map { self.verdict(on: $0) } ?? .orphan
             let first = targets.count
-            for target in verdict == .send ? page(of: found, row, request) : [] {
+            let page = verdict == .send ? page(of: found, row, request) : []
+            for target in page where !target.isLeftOut {
                 leased.append((index, target.device.number))
                 targets.append(
                     ClaimedTarget(
@@ -71,19 +72,27 @@ extension SimulatedStore {
                         notesSuccess: target.device.successDueAt <= now))
             }
             let range = first..<targets.count
+            let mayEnd = row.cursor.isSecondLook && page.isEmpty
+            let others = verdict == .send && row.prior ? othersDueAt(row, of: found, mayEnd: mayEnd) : nil
             let key = append(found?.collapseKey ?? "", to: &text)
-            let payload = append(found?.payload ?? "", to: &text)
+            let payload = append(range.isEmpty && !page.isEmpty ? "" : found?.payload ?? "", to: &text)
             let thread = append(found?.thread ?? "", to: &text)
             dispatches.append(
                 ClaimedDispatch(
                     notification: row.notification, share: Share(urgency: row.urgency, tenant: row.tenant),
                     dueAt: row.dueAt, attempt: row.attempt, crashes: row.crashes, prior: row.prior,
-                    afterDevice: row.afterDevice, verdict: verdict, kind: found?.kind ?? 0,
+                    cursor: row.cursor,
+                    pageEnd: page.count == request.targetsPerRow || row.cursor.isSecondLook
+                        ? page.last?.device.number : nil,
+                    verdict: verdict,
+                    kind: found?.kind ?? 0,
                     createdAt: found?.createdAt ?? row.dueAt, expiresAt: found?.expiresAt ?? row.dueAt,
                     payload: payload,
                     collapseKey: key, thread: thread, badge: nil, silent: false,
-                    heldUntil: verdict == .send && row.prior ? othersDueAt(row) : nil,
-                    nobody: range.isEmpty && verdict == .send ? nobody(found, row) : nil, targets: range))
+                    heldUntil: others,
+                    nobody: range.isEmpty && verdict == .send && (page.isEmpty || others == nil)
+                        ? nobody(found, row, pageIsEmpty: page.isEmpty) : nil,
+                    targets: range))
         }
         leases.append(
             LeaseRow(
@@ -112,25 +121,26 @@ extension SimulatedStore {
         }
     }
 
-    /// The page of targets, with the attempts that each has spent.
-    private func page(
-        of found: NotificationRow?, _ row: QueueRow, _ request: ClaimRequest
-    ) -> [(device: DeviceRow, spent: Int)] {
+    /// A device of a page: whether it is no target now, and the attempts that it has spent.
+    private typealias PageRow = (device: DeviceRow, isLeftOut: Bool, spent: Int)
+
+    /// The page of devices.
+    private func page(of found: NotificationRow?, _ row: QueueRow, _ request: ClaimRequest) -> [PageRow] {
         guard let found else { return [] }
         let history = ledger(of: row.notification)
         let mayHaveHistory = defect == .historyByAttempt ? row.attempt > 1 : row.prior
-        var page: [(device: DeviceRow, spent: Int)] = []
+        var page: [PageRow] = []
         for device in liveDevices(of: found, route: request.route)
-        where device.number > row.afterDevice && !device.mutes {
+        where device.number > row.cursor.device && !device.mutes {
             guard page.count < request.targetsPerRow else { break }
             let hasMoved = defect != .movesForgotten && device.reroutedAt > found.createdAt - .seconds(86_400)
             let own = mayHaveHistory || hasMoved ? history.filter { $0.device == device.number } : []
-            if own.contains(where: { $0.isFinal || ($0.route == row.route && isAhead($0.retryAt)) }) { continue }
+            let isLeftOut = own.contains { $0.isFinal || ($0.route == row.route && isAhead($0.retryAt)) }
             var batches: [Identifier] = []
             for entry in own where entry.outcome.spendsAttempt && !batches.contains(entry.batch) {
                 batches.append(entry.batch)
             }
-            page.append((device, batches.count))
+            page.append((device, isLeftOut, batches.count))
         }
         return page
     }
@@ -139,9 +149,17 @@ extension SimulatedStore {
         defect != .waitsForgotten && instant.map { $0 > now } ?? false
     }
 
-    /// When the first target that waits for its own retry is due.
-    private func othersDueAt(_ row: QueueRow) -> Timestamp? {
+    /// When the first target that waits for its own retry is due; now, at the end of a second look, when one is.
+    private func othersDueAt(_ row: QueueRow, of found: NotificationRow?, mayEnd: Bool) -> Timestamp? {
         let history = ledger(of: row.notification)
+        if let found, mayEnd, defect != .overlooksDue {
+            let due = liveDevices(of: found, route: row.route).contains { device in
+                let own = history.filter { $0.device == device.number }
+                return !device.mutes && own.contains { $0.route == row.route && $0.retryAt.map { $0 <= now } ?? false }
+                    && !own.contains { $0.isFinal || ($0.route == row.route && isAhead($0.retryAt)) }
+            }
+            if due { return now }
+        }
         let waiting = history.filter { entry in
             entry.route == row.route && !entry.isFinal && entry.retryAt.map { $0 > now } ?? false
                 && !history.contains { $0.device == entry.device && $0.isFinal }
@@ -150,11 +168,12 @@ extension SimulatedStore {
     }
 
     /// Why a wanted row has no target, unless it has reached them all.
-    private func nobody(_ found: NotificationRow?, _ row: QueueRow) -> SettlementReason? {
+    private func nobody(_ found: NotificationRow?, _ row: QueueRow, pageIsEmpty: Bool) -> SettlementReason? {
         guard let found else { return nil }
         if row.prior, ledger(of: row.notification).contains(where: { $0.isFinal && $0.route == row.route }) {
             return nil
         }
+        guard pageIsEmpty else { return .noDevice }
         let addressed = devices.filter { $0.route == row.route && isAddressed($0, by: found) }
         if addressed.contains(where: { $0.isLive && $0.mutes }) { return .muted }
         if addressed.contains(where: { $0.status == .active && $0.token == nil }) { return .noToken }

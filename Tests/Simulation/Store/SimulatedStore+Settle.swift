@@ -38,7 +38,7 @@ extension SimulatedStore {
             let queued = enqueue(
                 QueueRow(
                     dueAt: now + back.delay.inWholeMilliseconds, notification: row.notification,
-                    afterDevice: back.afterDevice, tenant: row.tenant, route: lease.route,
+                    cursor: back.cursor, tenant: row.tenant, route: lease.route,
                     crashes: back.clearsCrashes ? 0 : row.crashes, urgency: row.urgency, attempt: back.attempt,
                     prior: true))
             returned += queued ? 1 : 0

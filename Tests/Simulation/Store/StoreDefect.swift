@@ -38,4 +38,6 @@ package enum StoreDefect: String, CaseIterable, Sendable {
     case recoversLate
     /// The recovery takes nobody for dead.
     case nobodyIsDead
+    /// A wait that ends behind the cursor of a second look is nobody's.
+    case overlooksDue
 }

@@ -31,7 +31,7 @@ struct NotificationRow {
 struct QueueRow {
     var dueAt: Timestamp
     let notification: Identifier
-    var afterDevice: Int64 = 0
+    var cursor = PageCursor.start
     let tenant: Int32
     let route: RouteNumber
     var crashes: Int16 = 0

@@ -5,7 +5,7 @@ extension Migration {
     /// 0001_tables.sql
     static let tables0001 = Migration(
         version: 1, name: "tables",
-        checksum: "e025c32a2eb8f76ea896207779f43586341254207f535768715b1b129435f4d9",
+        checksum: "0c76cb38ba89a79fee163baf64dbabcb31a38a240ae949dd1532e47b6bbf275e",
         sql: #"""
 -- Postbell 0001: roles, schema, tables and their indexes.
 --
@@ -351,7 +351,7 @@ CREATE SEQUENCE postbell.discarded_notifications;
 CREATE TABLE postbell.queue (
     due_at          timestamptz NOT NULL,
     notification_id uuid        NOT NULL,
-    after_device    bigint      NOT NULL DEFAULT 0,      -- paging cursor
+    after_device    bigint      NOT NULL DEFAULT 0,      -- paging cursor; its complement on a second look
     tenant_no       int         NOT NULL,
     route_no        smallint    NOT NULL,
     crashes         smallint    NOT NULL DEFAULT 0,
