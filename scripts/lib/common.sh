@@ -6,6 +6,7 @@ set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 PYTHON_HOME=$ROOT/.build/python
+NODE_HOME=$ROOT/.build/node
 PATH=$PATH:/usr/sbin:/sbin # Debian keeps nghttpd there, and a normal user's path does not
 
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then

@@ -164,6 +164,6 @@ export_test_servers() {
     postgres_start 15
     postgres_start 18
     export TEST_POSTGRES_15=${POSTGRES_CONNECTION[15]} TEST_POSTGRES_18=${POSTGRES_CONNECTION[18]}
-    export TEST_PYTHON=$PYTHON_HOME/bin/python
+    export TEST_PYTHON=$PYTHON_HOME/bin/python TEST_NODE_PATH=$NODE_HOME/usr/share/nodejs
     export SWIFT_BACKTRACE=enable=no # after a crash the backtracer can hold the pipes open for minutes
 }
