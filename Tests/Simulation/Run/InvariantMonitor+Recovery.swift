@@ -25,16 +25,20 @@ extension InvariantMonitor {
         _ simulation: Simulation
     ) -> Bool {
         let steps = clockSteps.filter { $0.at >= claimed }
-        // By a clock that was set back no lease lapses early, and whoever began since cannot know of it; nor can who
-        // was slow to hear what time it is.
+        // By a clock that was set back no lease lapses early, and whoever began since cannot know of it; nor need who
+        // was slow to hear what time it is, unless it has noticed all the same.
+        let noticed = recoverer.flatMap { noticedAt[$0.owner] } ?? -1
         let stood = recoverer?.troubledAt ?? 0
-        if steps.contains(where: { $0.by < 0 || $0.at < stood }) { return true }
+        if steps.contains(where: { $0.by < 0 || $0.at > noticed && $0.at < stood }) { return true }
         let lapsed = lapse(of: lease, after: steps, simulation)
         let wasAway = outages.contains { $0.from <= lapsed && $0.until >= claimed }
         guard wasAway || steps.contains(where: { $0.at <= lapsed && $0.by > Self.unnoticed }) else { return true }
-        // Dead, or silent since the recovering worker is connected, and that for long enough to have heard of it.
-        return holder.map { heardAt[$0.owner, default: -1] < recovery.connectedAt } ?? true
-            && recovery.askedAt - recovery.connectedAt >= Self.silence
+        // Dead, or silent since the recovering worker is connected and its leases are what they seem, and that for long
+        // enough to have heard of it.
+        let steady = noticed < 0 ? 0 : noticed + leaseLength
+        let healthy = max(recovery.connectedAt, steady)
+        return holder.map { heardAt[$0.owner, default: -1] < healthy } ?? true
+            && recovery.askedAt - healthy >= Self.silence
     }
 
     /// A step that nobody need notice: up to a second, and what a question and its answer take.

@@ -39,6 +39,8 @@ final class InvariantMonitor {
     var orphans: [Identifier] = []
     /// When the database's clock was set, and by how much, both in microseconds.
     var clockSteps: [(at: Int64, by: Int64)] = []
+    /// When each worker last noticed that the database's clock was set.
+    var noticedAt: [Identifier: Int64] = [:]
     /// When nobody reached the database.
     var outages: [(from: Int64, until: Int64)] = []
     /// Of the recovery that is carried out: since when its worker was connected when it was sent, and when that was.
@@ -77,6 +79,9 @@ final class InvariantMonitor {
     init(_ plan: SimulationPlan) {
         self.plan = plan
     }
+
+    /// How long a lease lasts, in microseconds.
+    var leaseLength: Int64 { plan.settings.lease.wholeMicroseconds }
 
     func found(_ rule: String, _ detail: @autoclosure () -> String) {
         if violation == nil { violation = Violation(rule: rule, detail: detail()) }

@@ -151,6 +151,7 @@ final class SimulatedWorker {
             simulation.note(index, "stands still", length, 0, "for \(length / 1000) ms")
             pausedUntil = simulation.clock + Int64(length)
             troubledAt = pausedUntil
+            if isLong { simulation.setClockForward(whileStill: index, occasion) }
         }
         if abortsAt == nil, simulation.dice.strikes(.stop, index, occasion) { soon { [self] in stop() } }
         return true

@@ -166,10 +166,7 @@ final class Simulation {
                     // A second is what a step has to exceed to be noticed: one in three is about as long.
                     let isSmall = dice.draw(0...2, -1, second, salt: 3) == 0
                     let range = isSmall ? -1500...1500 : -20_000...60_000
-                    let step = Int64(dice.draw(range, -1, second, salt: 2)) * 1000
-                    clockOffset += step
-                    monitor.clockSteps.append((clock, step))
-                    note(-1, "clock set", Int(step), 0, "by \(step / 1000) ms")
+                    setClock(by: Int64(dice.draw(range, -1, second, salt: 2)) * 1000)
                 }
                 for worker in workers where worker.isAlive {
                     for lane in worker.lanes.indices
@@ -178,6 +175,23 @@ final class Simulation {
                     }
                 }
             }
+        }
+    }
+
+    private func setClock(by step: Int64) {
+        clockOffset += step
+        monitor.clockSteps.append((clock, step))
+        note(-1, "clock set", Int(step), 0, "by \(step / 1000) ms")
+    }
+
+    /// One time in four that a worker begins to stand still for a lease or longer, the database's clock is set forward
+    /// before its leases have lapsed: they lapse by that, and nobody renews them until recoveries begin again.
+    func setClockForward(whileStill worker: Int, _ occasion: Int) {
+        guard dice.draw(0...3, worker, occasion, salt: 33) == 0 else { return }
+        let lease = Int(plan.settings.lease.wholeMicroseconds / 1000)
+        schedule(after: Int64(dice.draw(lease / 10...lease / 2, worker, occasion, salt: 34)) * 1000) { [unowned self] in
+            guard dice.happens(FaultKey(kind: .clockStep, stream: worker, occasion: occasion)) else { return }
+            setClock(by: Int64(dice.draw(lease...60_000, worker, occasion, salt: 35)) * 1000)
         }
     }
 
