@@ -103,7 +103,7 @@ extension Dispatcher {
             batch = try await store.claim(request)
         } catch {
             // The claim may have been carried out: the upkeep adopts the lease by its name.
-            recovery.claimLost(request.batch)
+            recovery.claimLost(request.batch, at: .now)
             throw error
         }
         storeAnswered()

@@ -49,8 +49,9 @@ extension Dispatcher {
 
     private func recoverLapsed() async throws(StoreError) {
         if !recovery.lostClaims.isEmpty {
+            let askedAt = ContinuousClock.now
             let rows = try await store.adopt(recovery.lostClaims)
-            recovery.adopted()
+            recovery.adopted(askedAt: askedAt)
             if rows > 0 { state.recovered() }
         }
         // Renewed first, or known to be lost; see `holdsLapsedLease`.

@@ -6,11 +6,18 @@ package struct RecoveryGate: Equatable, Sendable {
     private let lease: Duration
     private var watch = ClockWatch()
     private var steadySince: Timestamp
-    /// Claims whose answer was lost. Asked for again with each turn for a while: the old session may commit late.
-    package private(set) var lostClaims: [Identifier] = []
+    private var lost: [LostClaim] = []
 
-    /// How many lost claims are asked for again after they were asked for once.
-    private static let rememberedClaims = 5
+    private struct LostClaim: Equatable {
+        let batch: Identifier
+        let at: ContinuousClock.Instant
+    }
+
+    /// How long a lost claim is asked for again, at least once: nothing that holds up a commit without ending its
+    /// session lasts as long.
+    private static let memory = Duration.seconds(60)
+    /// How many are remembered at most: more than a worker loses in that time, which tries less often as they fail.
+    private static let limit = 1000
 
     /// A worker that begins at `instant`, when the database's clock says `now`; leases last for `lease`.
     package init(lease: Duration, now: Timestamp, at instant: ContinuousClock.Instant) {
@@ -20,14 +27,19 @@ package struct RecoveryGate: Equatable, Sendable {
         _ = watch.heard(now, askedAt: instant, answeredAt: instant, lease: lease)
     }
 
+    /// Claims whose answer was lost, oldest first. Asked for again with each turn for a minute: the old session may
+    /// commit late.
+    package var lostClaims: [Identifier] { lost.map(\.batch) }
+
     /// The answer to a claim was lost; it may have been carried out, or may yet be.
-    package mutating func claimLost(_ batch: Identifier) {
-        lostClaims.append(batch)
+    package mutating func claimLost(_ batch: Identifier, at now: ContinuousClock.Instant) {
+        if lost.count == Self.limit { lost.removeFirst() }
+        lost.append(LostClaim(batch: batch, at: now))
     }
 
-    /// The lost claims were asked for.
-    package mutating func adopted() {
-        lostClaims = Array(lostClaims.suffix(Self.rememberedClaims))
+    /// The lost claims were asked for, with a question sent at `askedAt`.
+    package mutating func adopted(askedAt: ContinuousClock.Instant) {
+        lost.removeAll { $0.at + Self.memory <= askedAt }
     }
 
     /// Whether whoever holds a lease that lapsed while the database was away has had the time to come back, as we did

@@ -120,7 +120,7 @@ extension SimulatedWorker {
         ask(.claim, { $0.claim(request, owner: owner) }) { [self] answer in
             switch answer {
             case .failure(let error):
-                recovery.claimLost(request.batch)
+                recovery.claimLost(request.batch, at: now)
                 then(.failure(error))
             case .success(let batch):
                 if let time = batch?.claimedAt { heard(time, askedAt: askedAt) }

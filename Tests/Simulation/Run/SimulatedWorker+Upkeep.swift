@@ -53,10 +53,10 @@ extension SimulatedWorker {
     private func adoptLost(_ then: @escaping () -> Void) {
         let lost = recovery.lostClaims
         guard !lost.isEmpty else { return then() }
-        let owner = owner
+        let (askedAt, owner) = (now, owner)
         ask(.adopt, { $0.adopt(lost, owner: owner) }) { [self] answer in
             if case .success(let rows) = answer {
-                recovery.adopted()
+                recovery.adopted(askedAt: askedAt)
                 if rows > 0 { state.recovered() }
             }
             then()
