@@ -39,7 +39,7 @@ final class InvariantMonitor {
     var orphans: [Identifier] = []
     /// When the database's clock was set, and by how much, both in microseconds.
     var clockSteps: [(at: Int64, by: Int64)] = []
-    /// When each worker last noticed that the database's clock was set.
+    /// When each worker last asked what made it notice that the database's clock was set.
     var noticedAt: [Identifier: Int64] = [:]
     /// When nobody reached the database.
     var outages: [(from: Int64, until: Int64)] = []

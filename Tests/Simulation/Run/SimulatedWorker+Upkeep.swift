@@ -73,7 +73,7 @@ extension SimulatedWorker {
             guard case .success(let time) = answer else { return then() }
             if recovery.heard(time, askedAt: askedAt, answeredAt: now) {
                 simulation.note(index, "hears of a set clock")
-                simulation.monitor.noticedAt[owner] = simulation.clock
+                simulation.monitor.noticedAt[owner] = simulation.clock - askedAt.duration(to: now).wholeMicroseconds
             }
             guard recovery.clockIsSteady(at: now), let connected = connectedSince,
                 recovery.holdersAreBack(connected: connected, at: now)
