@@ -24,6 +24,8 @@ SETTINGS = {"POSTBELL_LEASE": f"{LEASE}s", "POSTBELL_REQUEST_TIMEOUT": "2500ms",
 FIRES, SETTLES = 20, 60  # seconds: until it has happened; until all is settled after it
 # Requests that a worker has made into frames go out when it goes on.
 IN_HAND = {"request-framed"}
+# The beginning of tokens whose answers are late (docs/fake-providers.md); those of crash.py.
+SLOW = "fa0032aa"
 AT_WORK = "SELECT count(*) > 5 FROM postbell.deliveries"
 LEDGER = """
 SELECT id, notification_id::text, device_no, batch::text, postbell.outcome_name(outcome), reason, final, late,
@@ -117,6 +119,9 @@ class Cell:
         victim = self.worker(**settings)
         if step.before in ("stop", "stop-twice"):
             self.wait("the worker works", lambda: one(self.watcher, AT_WORK), FIRES)
+            if step.before == "stop-twice":
+                # What is in flight otherwise may be answered before it is told again.
+                self.wait("a slow answer is awaited", self.has_slow_request, FIRES)
             victim.process.send_signal(signal.SIGTERM)
             if step.before == "stop-twice":
                 self.wait("it drains", lambda: "stopping: " in self.log(victim), 5)
@@ -171,6 +176,12 @@ class Cell:
         self.faults += [f"audit: {fault} {name} {detail}" for fault, name, detail in
                         self.watcher.execute("SELECT * FROM postbell.audit()").fetchall()]
         self.require(self.fired == 1, f"the fault fired {self.fired} times")
+
+    def has_slow_request(self):
+        """Whether a token whose answers take `--slowness` was sent to."""
+        with open(self.matrix.log, encoding="utf-8") as log:
+            log.seek(self.log_start)
+            return any(SLOW + self.mark in line for line in log)
 
     def requests(self, tokens):
         requests = []
