@@ -1326,31 +1326,36 @@ ALTER FUNCTION postbell.heartbeat_limit() OWNER TO postbell_owner;
 CREATE FUNCTION postbell.holds_credential(value text) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-    SELECT value COLLATE "C" ~ (
-            '-----BEGIN '
+    SELECT
+        value COLLATE "C" ~ '-----BEGIN |GOCSPX-|hooks\.slack\.com/services/'
+        -- what begins with a mark of its own
+        OR value COLLATE "C" ~ (
+            'eyJ|A[KS]IA|AIza|ya29\.|gh[opsru]_|github_pat_|glpat-|npm_|pypi-|hf_|xox|xapp-|[spr]k[-_]|whsec_')
+        AND value COLLATE "C" ~ (
             -- JSON web tokens
-            || '|eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}'
+            'eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}'
             -- Amazon, Google
-            || '|(AKIA|ASIA)[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30}|ya29\.[A-Za-z0-9_-]{10}|GOCSPX-'
+            || '|(AKIA|ASIA)[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30}|ya29\.[A-Za-z0-9_-]{10}'
             -- GitHub, GitLab, npm, PyPI, Hugging Face
             || '|gh[opsru]_[A-Za-z0-9]{20}|github_pat_[A-Za-z0-9_]{20}|glpat-[A-Za-z0-9_-]{16}|npm_[A-Za-z0-9]{30}'
             || '|pypi-[A-Za-z0-9_-]{16}|hf_[A-Za-z0-9]{20}'
-            -- Slack, Telegram
-            || '|xox[abeoprs]-[A-Za-z0-9-]{10}|xapp-[A-Za-z0-9-]{10}|hooks\.slack\.com/services/'
-            || '|[0-9]{8,10}:[A-Za-z0-9_-]{35}'
+            -- Slack
+            || '|xox[abeoprs]-[A-Za-z0-9-]{10}|xapp-[A-Za-z0-9-]{10}'
             -- OpenAI, Anthropic, Stripe and who copied their form
-            || '|\m(sk|pk|rk)[-_][A-Za-z0-9_-]{16}|whsec_[A-Za-z0-9]{16}'
-            -- a name and a password in an address
-            || '|[a-z][a-z0-9+.-]*://[^/ :@]*:[^/ @]+@'
-            -- digests and keys: long and without a space
-            || '|[0-9a-fA-F]{32}')
-        OR value COLLATE "C" ~* (
-            '\m(bearer|basic) +[a-z0-9._~+/=-]{12}'
-            || '|(password|passwd|passphrase|passcode|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key'
+            || '|\m(sk|pk|rk)[-_][A-Za-z0-9_-]{16}|whsec_[A-Za-z0-9]{16}')
+        -- long and without a space: digests and keys, Telegram's tokens, and what is of all kinds of letters
+        OR value COLLATE "C" ~ '[A-Za-z0-9+/_=-]{32}'
+        AND value COLLATE "C" ~ (
+            '[0-9a-fA-F]{32}|[0-9]{8,10}:[A-Za-z0-9_-]{35}'
+            || '|(?=[A-Za-z0-9+/_=-]*[0-9])(?=[A-Za-z0-9+/_=-]*[a-z])(?=[A-Za-z0-9+/_=-]*[A-Z])[A-Za-z0-9+/_=-]{40}')
+        -- a name and a password in an address
+        OR value COLLATE "C" ~ '@' AND value COLLATE "C" ~ '[a-z][a-z0-9+.-]*://[^/ :@]*:[^/ @]+@'
+        -- a word that says what follows it
+        OR value COLLATE "C" ~* 'bearer|basic' AND value COLLATE "C" ~* '\m(bearer|basic) +[a-z0-9._~+/=-]{12}'
+        OR value COLLATE "C" ~ '[:=]'
+        AND value COLLATE "C" ~* (
+            '(password|passwd|passphrase|passcode|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key'
             || '|credentials?|authorization)["'']? *[:=] *["'']?[^ "'']{4}')
-        -- long and of all kinds of letters
-        OR value COLLATE "C" ~ (
-            '(?=[A-Za-z0-9+/_=-]*[0-9])(?=[A-Za-z0-9+/_=-]*[a-z])(?=[A-Za-z0-9+/_=-]*[A-Z])[A-Za-z0-9+/_=-]{40}')
 $$;
 
 ALTER FUNCTION postbell.holds_credential(value text) OWNER TO postbell_owner;
@@ -2461,18 +2466,23 @@ $$;
 ALTER FUNCTION postbell.safe_payload(kind text, payload text, visible jsonb) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.safe_text(value text, length integer, replacement text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
-    SELECT CASE
-        WHEN x.shown = ''
+DECLARE
+    shown  text := postbell.visible_text(value);
+    folded text := normalize(shown, NFKC);
+BEGIN
+    IF shown = ''
             OR postbell.holds_credential(value)
-            OR postbell.holds_credential(x.shown)
-            OR postbell.holds_credential(normalize(x.shown, NFKC))
-            THEN replacement
-        WHEN char_length(x.shown) <= length THEN x.shown
-        ELSE rtrim(left(x.shown, length - 1)) || chr(8230)
-    END
-    FROM (SELECT postbell.visible_text(value) AS shown) x
+            OR shown <> value AND postbell.holds_credential(shown)
+            OR folded <> shown AND postbell.holds_credential(folded) THEN
+        RETURN replacement;
+    END IF;
+    RETURN CASE
+        WHEN char_length(shown) <= length THEN shown
+        ELSE rtrim(left(shown, length - 1)) || chr(8230)
+    END;
+END
 $$;
 
 ALTER FUNCTION postbell.safe_text(value text, length integer, replacement text) OWNER TO postbell_owner;
