@@ -12,6 +12,8 @@ struct APNSBody {
         switch kind.presentation {
         case .raw:
             return writeRaw(dispatch, text)
+        case .unreadable:
+            return false
         case .template(let template):
             if template.isBadgeOnly { return writeBadge(dispatch) }
             guard content.render(template, text: text, payload: dispatch.payload) else { return false }

@@ -170,6 +170,15 @@ package struct DispatchLog: DispatchObserver {
             ])
     }
 
+    package func kindUnreadable(_ kind: String, because what: String) {
+        log.error(
+            "kind cannot be read by this worker: its notifications wait",
+            [
+                .kind: .text(kind), .cause: .text(what),
+                .next: "upgrade the worker if the catalog is newer; else declare the kind with postbell.define_kind",
+            ])
+    }
+
     package func hooksFail(kind: String, _ fault: HookFault, askedAgainAfter wait: Duration) {
         var fields: LogFields = [.kind: .text(kind), .hook: .text(fault.purpose?.rawValue ?? "")]
         fields = fields + [.cause: .text(fault.cause.rawValue)]

@@ -124,6 +124,10 @@ extension Dispatcher {
         // Hooks first: a kind that is known is sent, and must not be before its hooks are known too.
         let hooks = try await store.hooks()
         let loaded = try await store.kinds()
+        for kind in loaded {
+            guard let what = kind.unreadable, kinds[kind.number]?.unreadable != what else { continue }
+            observer.kindUnreadable(kind.name, because: what)
+        }
         kinds = Dictionary(uniqueKeysWithValues: loaded.map { ($0.number, $0) })
         for alarm in state.setHooks(hooks, kinds: loaded, now: .now) { tell(alarm) }
         if state.hooksMayBeAsked { askHooks(at: .now) }

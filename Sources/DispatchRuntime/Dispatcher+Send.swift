@@ -51,8 +51,8 @@ extension Dispatcher {
         for refusal in sent.refusals {
             end(refusal.tag, .outcome(refusal.outcome), attemptedAt: time, answeredAt: nil, now: now)
         }
-        for tag in sent.unsent {
-            end(tag, .fault(.notSent(reason: "not_ready")), attemptedAt: time, answeredAt: nil, now: now)
+        for unsent in sent.unsent {
+            end(unsent.tag, .fault(unsent.fault), attemptedAt: time, answeredAt: nil, now: now)
         }
         if let access = sent.access { noteAccess(lane: lane, access) }
         handleAlarms()

@@ -46,8 +46,8 @@ final class ProviderLane {
     struct SendReport {
         /// Targets that the encoder refused, with what it says of them.
         var refusals: [(tag: AttemptTag, outcome: Outcome)] = []
-        /// Targets that go back: nothing is wrong with them.
-        var unsent: [AttemptTag] = []
+        /// Targets that go back, and why: nothing is wrong with them.
+        var unsent: [(tag: AttemptTag, fault: SendFault)] = []
         /// News of the lane's access: there is none any more, or by another credential.
         var access: ProviderAccess?
     }
@@ -66,7 +66,7 @@ final class ProviderLane {
         let access = authorize(wallClock: wallClock, isProbe: isProbe)
         if access != .granted { report.access = access }
         guard case .granted(let byAnotherCredential) = access else {
-            report.unsent = targets.map { AttemptTag(slot: slot, target: Int($0)) }
+            report.unsent = targets.map { (AttemptTag(slot: slot, target: Int($0)), Self.notReady) }
             return report
         }
         // Apple binds a connection to the key of its first request.
@@ -83,8 +83,8 @@ final class ProviderLane {
                 requests.sendBy = min(leased.takenHoldUntil, now.instant + life)
                 begun = begin(dispatch, of: batch, kinds: kinds, route: route, now: now.time, into: &requests)
             }
-            if begun?.isUnknown == true {
-                report.unsent.append(tag)
+            if let fault = begun?.fault {
+                report.unsent.append((tag, fault))
                 continue
             }
             let claimed = batch.targets[Int(target)]
@@ -100,13 +100,16 @@ final class ProviderLane {
     private struct Begun {
         let notification: Identifier
         var refusal: Outcome?
-        /// Its kind is not in the catalog as this worker has it: it waits until the catalog was read again.
-        var isUnknown = false
+        /// Its kind is not in the catalog as this worker has it, or cannot be read: it waits.
+        var fault: SendFault?
     }
+
+    private static let notReady = SendFault.notSent(reason: "not_ready")
 
     /// Has the provider look at a catalog that was just read; answers what it cannot take and did not before.
     func judge(_ kinds: [Kind]) -> [(kind: Kind, fault: String)] {
-        let faults = kinds.compactMap { kind in provider.fault(of: kind).map { (kind: kind, fault: $0) } }
+        let faults = kinds.filter { $0.unreadable == nil }
+            .compactMap { kind in provider.fault(of: kind).map { (kind: kind, fault: $0) } }
         defer { refusedKinds = Set(faults.map(\.kind.number)) }
         return faults.filter { !refusedKinds.contains($0.kind.number) }
     }
@@ -123,8 +126,9 @@ final class ProviderLane {
         into requests: inout HTTPRequestBatch
     ) -> Begun {
         guard let kind = kinds[dispatch.kind] else {
-            return Begun(notification: dispatch.notification, isUnknown: true)
+            return Begun(notification: dispatch.notification, fault: Self.notReady)
         }
+        if kind.unreadable != nil { return Begun(notification: dispatch.notification, fault: .kindUnreadable) }
         if !refusedKinds.isEmpty, refusedKinds.contains(kind.number) {
             let refusal = Outcome(.rejected, reason: "kind_refused")
             return Begun(notification: dispatch.notification, refusal: refusal)

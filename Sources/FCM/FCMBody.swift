@@ -36,6 +36,8 @@ struct FCMBody {
         switch push.kind.presentation {
         case .raw:
             if let fault = writeRaw(push, text) { return fault }
+        case .unreadable:
+            return .malformed
         case .template(let template):
             guard content.render(template, text: text, payload: push.dispatch.payload) else { return .malformed }
             append(",\"data\":{")

@@ -30,6 +30,7 @@ final class RecordingObserver: DispatchObserver {
     func connectionReplaced(_ lane: String, reason: String) {}
     func targetHeld(_ lane: String, route: Route, status: Int16, reason: String) {}
     func kindRefused(_ lane: String, kind: String, because fault: String) {}
+    func kindUnreadable(_ kind: String, because what: String) {}
     func hooksFail(kind: String, _ fault: HookFault, askedAgainAfter wait: Duration) {}
     func hooksAnswer(kind: String, after duration: Duration) {}
     func longPending(_ pending: LongPending, route: Route?) {}

@@ -119,6 +119,54 @@ import Testing
         }
     }
 
+    /// A newer program declared it, or somebody's hand: what it says cannot be read here. It waits, and alone.
+    @Test func aKindThatThisWorkerCannotReadHoldsItsOwnRowsAndIsNamed() async throws {
+        try await Stage.on(.postgres15) { stage in
+            for name in ["type", "content", "presentation", "retry", "keys"] {
+                try await stage.run(
+                    "SELECT postbell.define_kind('of_\(name)', 'template', content => '{\"title\": \"x\"}')")
+            }
+            let strange = """
+                UPDATE postbell.kinds SET payload_keys = '{"k": {"type": "colour"}}' WHERE name = 'of_type';
+                UPDATE postbell.kinds SET content = '{"title": {"spoken": true}}' WHERE name = 'of_content';
+                UPDATE postbell.kinds SET presentation = 'hologram' WHERE name = 'of_presentation';
+                UPDATE postbell.kinds SET retry = 'whenever' WHERE name = 'of_retry';
+                UPDATE postbell.kinds SET payload_keys = '7' WHERE name = 'of_keys'
+                """
+            for name in ["ada", "bob"] { try await stage.register(name, token: name == "ada" ? "0a" : "0b") }
+            try await stage.run(
+                """
+                INSERT INTO postbell.outbox (principal_id, kind, dedupe_key)
+                SELECT 'ada', k.name, k.name FROM postbell.kinds k WHERE k.name LIKE 'of\\_%';
+                \(strange)
+                """)
+            try await stage.enqueue("bob", key: "good")
+            let worker = try stage.startWorker()
+            try await stage.waitFor("good", "dispatched")
+            let held = "SELECT count(*) FROM postbell.queue WHERE due_at > now() + interval '30 s'"
+            try await eventually("the others went back for a while") { try await stage.texts(held) == ["5"] }
+            #expect(await stage.apns.requests.count == 1)
+            let named = worker.errors.split(separator: "\n").filter { $0.contains("kind cannot be read") }
+            #expect(named.count == 5 && Set(named.map { $0.contains("level=error") }) == [true], "\(named)")
+            for cause in ["the type of a payload key", "its retry policy", "its presentation or content"] {
+                #expect(named.contains { $0.contains(cause) }, "\(cause): \(named)")
+            }
+            // Declared as it should be, it is sent; nothing was spent meanwhile.
+            try await stage.run(
+                """
+                UPDATE postbell.kinds SET content = '{"title": "y"}' WHERE name = 'of_content';
+                UPDATE postbell.queue SET due_at = now()
+                """)
+            try await eventually("what was mended is sent") {
+                try await stage.run("UPDATE postbell.queue SET due_at = now() WHERE due_at > now()")
+                return try await stage.status("of_content") == "dispatched"
+            }
+            #expect(try await stage.texts("SELECT DISTINCT outcome || attempt FROM postbell.ledger") == ["delivered1"])
+            #expect(try await worker.stop() == 0)
+            #expect(try await stage.audit() == [])
+        }
+    }
+
     // MARK: Devices
 
     private static let tokens = [

@@ -240,7 +240,25 @@ import Testing
     }
 
     @Test func anEmptyCatalogIsSaid() {
-        #expect(DatabaseExamination.kinds(CatalogSummary(enabled: 0, raw: [])).status == .warning)
+        #expect(DatabaseExamination.kinds(CatalogSummary(enabled: 0, raw: [], unreadable: [])).status == .warning)
+    }
+
+    @Test func aKindThatCannotBeReadIsNamed() async throws {
+        try await TemporaryDatabase.migrated(on: .postgres15) { database in
+            try await database.execute(
+                """
+                SELECT postbell.define_kind('note', 'template', content => '{"title": "x"}');
+                UPDATE postbell.kinds SET retry = 'whenever'
+                """)
+            try await database.withWorkerLogin { login in
+                let report = try CheckOutput(database.run("check", "--json", settings: "user=\(login)"))
+                #expect(report.statuses(.kinds) == ["warn"])
+                #expect(
+                    report.findings(.kinds) == [
+                        "cannot be read by this program, so that its notifications wait: note (its retry policy)"
+                    ])
+            }
+        }
     }
 
     @Test func aHookThatMayNotBeAskedIsNamed() async throws {

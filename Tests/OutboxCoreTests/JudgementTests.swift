@@ -117,6 +117,15 @@ import Testing
         #expect(judgement.disposition == .release(.seconds(1)))
     }
 
+    @Test func whatCannotBeReadLeavesNoTraceAndWaitsNoLongerThanItsDeadline() {
+        let judgement = Judgement.of(.kindUnreadable, context())
+        #expect(judgement.disposition == .release(.seconds(60)))
+        #expect(judgement.outcome == nil && judgement.change == nil)
+        #expect(Judgement.of(.kindUnreadable, context(jitter: 0.5)).disposition == .release(.seconds(66)))
+        #expect(Judgement.of(.kindUnreadable, context(lifetime: .seconds(9))).disposition == .release(.seconds(9)))
+        #expect(Judgement.of(.kindUnreadable, context(lifetime: .seconds(-1))).disposition == .release(.zero))
+    }
+
     @Test func exponentialPoliciesDoubleUpToTheirCap() {
         let policy = RetryPolicy.exponential(base: .seconds(2), cap: .seconds(300))
         let delays = (1...10).map { policy.delay(afterAttempts: $0) }

@@ -101,6 +101,13 @@ struct DatabaseExamination {
                 .kinds, "the catalog has no kind that is enabled: nothing can be enqueued",
                 next: "declare kinds with postbell.define_kind")
         }
+        guard catalog.unreadable.isEmpty else {
+            return .warning(
+                .kinds,
+                "cannot be read by this program, so that its notifications wait: "
+                    + catalog.unreadable.joined(separator: ", "),
+                next: "install the version that declared it, or declare the kind with postbell.define_kind")
+        }
         let names = catalog.raw.isEmpty ? "none" : catalog.raw.joined(separator: ", ")
         return .ok(.kinds, "enabled: \(catalog.enabled); raw, whose producers write the push themselves: \(names)")
     }

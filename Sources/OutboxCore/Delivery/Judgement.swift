@@ -79,11 +79,20 @@ package struct Judgement: Equatable, Sendable {
             // The transport has tried elsewhere already; at once would only turn the row round and round.
             let wait = max(context.reconnectDelay, .seconds(1))
             return Judgement(disposition: .release(wait), outcome: nil, change: nil)
+        case .kindUnreadable:
+            // A newer worker takes it when it is due again, or this one, if the catalog was mended; at its deadline it
+            // ends.
+            let life = max(.zero, context.expiresAt - context.now)
+            let wait = min(Jitter.lengthen(unreadableWait, by: context.jitter), life)
+            return Judgement(disposition: .release(wait), outcome: nil, change: nil)
         case .unanswered(let reason):
             let outcome = Outcome(.unknown, reason: reason)
             return Judgement(disposition: nextAttempt(outcome, context), outcome: outcome, change: nil)
         }
     }
+
+    /// How long what a worker cannot read stays in the queue.
+    package static let unreadableWait = Duration.seconds(60)
 
     /// Clearing a token needs proof: without it the target is only held, so that one wrong environment wipes nobody.
     private static func deadToken(_ outcome: Outcome, _ context: JudgementContext) -> Judgement {

@@ -109,6 +109,8 @@ package struct Outcome: Equatable, Sendable {
 package enum SendFault: Equatable, Sendable {
     /// The request cannot have been processed: repeated for free, never on the ledger.
     case notSent(reason: String)
+    /// Its kind cannot be read by this worker: back to the queue for a while, never on the ledger.
+    case kindUnreadable
     /// The request left and no answer came: on the ledger as `unknown`, an attempt spent.
     case unanswered(reason: String)
 }

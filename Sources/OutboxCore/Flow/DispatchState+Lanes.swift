@@ -130,7 +130,7 @@ extension AttemptResult {
     var budgetEnd: RetryBudget.End {
         switch result {
         case .outcome(let outcome): outcome.kind == .delivered ? .accepted : .spent
-        case .fault(.notSent): .unsent
+        case .fault(.notSent), .fault(.kindUnreadable): .unsent
         case .fault(.unanswered): .spent
         }
     }

@@ -8,6 +8,9 @@ package enum Presentation: Equatable, Sendable {
     case template(Template)
     /// The producer's own provider payloads, by provider name at the top level of the payload.
     case raw
+    /// In no way that this worker knows, and what it is that it cannot read: its notifications wait for a worker or a
+    /// catalog that is another.
+    case unreadable(String)
 }
 
 /// A kind of notification as the catalog declares it, as far as sending needs it.
@@ -47,6 +50,11 @@ package struct Kind: Equatable, Sendable {
     package let providerLife: Duration?
     /// The kind's own retry policy; nil for the worker's default.
     package let retry: RetryPolicy?
+
+    /// What keeps this worker from rendering it; nil for nothing.
+    package var unreadable: String? {
+        if case .unreadable(let what) = presentation { what } else { nil }
+    }
 
     /// A kind as loaded from the catalog.
     package init(

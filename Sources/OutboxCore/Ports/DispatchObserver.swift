@@ -36,6 +36,8 @@ package protocol DispatchObserver: Sendable {
     func freshTokenRefused(_ lane: String, status: Int16, reason: String, clockAhead: Duration?)
     /// A kind of the catalog is one that a lane's provider cannot take; its notifications for that lane fail.
     func kindRefused(_ lane: String, kind: String, because fault: String)
+    /// A kind of the catalog is one that this worker cannot read, for what it says: its notifications wait.
+    func kindUnreadable(_ kind: String, because what: String)
     /// A kind's hooks have begun to fail: none of its notifications is sent until they answer. Asked again after
     /// `wait`.
     func hooksFail(kind: String, _ fault: HookFault, askedAgainAfter wait: Duration)

@@ -20,17 +20,25 @@ enum CatalogAnswer {
         return kinds
     }
 
+    /// One kind. What this worker cannot read of it, because a newer program declared it or somebody's hand did, makes
+    /// that kind unreadable, and no other.
     private static func kind(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> Kind {
         let retry = try result.textOrNil(row, 12)
         let policy = retry.flatMap(RetryText.policy)
-        guard (retry == nil) == (policy == nil) else { throw unreadable("retry policy") }
         let keys = try keys(result, row)
-        let presentation = try result.text(row, 2)
-        let content = CatalogContent(try result.text(row, 3), presentation: presentation, keys: keys)
-        guard let content else { throw unreadable("content") }
+        let name = try result.text(row, 2)
+        let content = CatalogContent(try result.text(row, 3), presentation: name, keys: keys ?? [])
+        let presentation: Presentation =
+            if keys == nil {
+                .unreadable("the type of a payload key")
+            } else if (retry == nil) != (policy == nil) {
+                .unreadable("its retry policy")
+            } else {
+                content?.presentation ?? .unreadable("its presentation or content")
+            }
         return Kind(
-            number: try result.int4(row, 0), name: try result.text(row, 1), presentation: content.presentation,
-            keys: keys, container: content.container, data: content.data, fcmData: content.fcmData,
+            number: try result.int4(row, 0), name: try result.text(row, 1), presentation: presentation,
+            keys: keys ?? [], container: content?.container ?? "", data: content?.data, fcmData: content?.fcmData,
             mappingVersion: try result.textOrNil(row, 15) ?? "", pushType: try result.text(row, 4),
             priority: Int(try result.int2(row, 5)), interruptionLevel: try result.textOrNil(row, 6),
             category: try result.textOrNil(row, 7), sound: try result.textOrNil(row, 8),
@@ -38,12 +46,13 @@ enum CatalogAnswer {
             providerLife: result.isNull(row, 11) ? nil : .milliseconds(try result.int8(row, 11)), retry: policy)
     }
 
-    private static func keys(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> [PayloadKey] {
+    /// The payload's keys; nil when one is of a type that this worker does not know.
+    private static func keys(_ result: PostgresResult, _ row: Int) throws(PostgresError) -> [PayloadKey]? {
         let names = try texts(result, row, 13)
         let types = try texts(result, row, 14)
         var keys: [PayloadKey] = []
         for (name, type) in zip(names, types) {
-            guard let type = PayloadType(rawValue: type) else { throw unreadable("payload type") }
+            guard let type = PayloadType(rawValue: type) else { return nil }
             keys.append(PayloadKey(name: name, type: type))
         }
         return keys
@@ -57,9 +66,5 @@ enum CatalogAnswer {
             for _ in 0..<reader.count { texts.append(try reader.nextText() ?? "") }
             return texts
         }
-    }
-
-    private static func unreadable(_ what: String) -> PostgresError {
-        PostgresError(.decoding, operation: "kinds", message: "a \(what) that this worker cannot read")
     }
 }

@@ -20,11 +20,15 @@ enum CatalogStatement {
             k.push_type, k.priority, k.interruption_level, k.category, k.sound, k.group_by_thread, k.mutable_content,
             (extract(epoch FROM k.provider_ttl) * 1000)::int8 AS provider_ttl,
             k.retry,
-            ARRAY(SELECT e.key FROM jsonb_each(k.payload_keys) e ORDER BY e.key) AS key_names,
-            ARRAY(SELECT e.value ->> 'type' FROM jsonb_each(k.payload_keys) e ORDER BY e.key) AS key_types,
+            ARRAY(SELECT e.key FROM jsonb_each(p.keys) e ORDER BY e.key) AS key_names,
+            ARRAY(SELECT e.value ->> 'type' FROM jsonb_each(p.keys) e ORDER BY e.key) AS key_types,
             CASE WHEN k.content::text LIKE '%"{$mapping}"%' THEN (SELECT postbell.mapping_version()) END
                 AS mapping_version
         FROM postbell.kinds k
+        CROSS JOIN LATERAL (
+            -- what is no object has a key of no type: one kind shall not end the statement for all
+            SELECT CASE jsonb_typeof(k.payload_keys) WHEN 'object' THEN k.payload_keys ELSE '{"?": {}}' END AS keys
+        ) p
         ORDER BY k.kind_no
         """
 
