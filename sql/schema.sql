@@ -1567,8 +1567,10 @@ BEGIN
             RETURN place || ' is no key, nor KEY(argument,argument)';
         END IF;
         FOREACH used IN ARRAY coalesce(string_to_array(substring(leaf FROM '\((.*)\)$'), ','), '{}') LOOP
-            IF NOT coalesce((keys -> used ->> 'required')::boolean AND keys -> used ->> 'type' <> 'text', false) THEN
-                RETURN place || ' has the argument "' || left(used, 64) || '", which is no required key without text';
+            IF coalesce(keys -> used ->> 'type' IN ('text', 'uuids'), true)
+                    OR NOT (keys -> used ->> 'required')::boolean THEN
+                RETURN place || ' has the argument "' || left(used, 64)
+                    || '", which is no required key of one value without text';
             END IF;
         END LOOP;
         RETURN NULL;
@@ -1582,6 +1584,9 @@ BEGIN
         END IF;
         IF NOT keys ? used THEN
             RETURN place || ' uses the undeclared key "' || left(used, 64) || '"';
+        END IF;
+        IF keys -> used ->> 'type' = 'uuids' THEN
+            RETURN place || ' uses the key "' || left(used, 64) || '", which is a list and is never shown';
         END IF;
     END LOOP;
     RETURN NULL;
@@ -2040,9 +2045,9 @@ BEGIN
         RETURN jsonb_build_object(
             'type', 'enum', 'required', part[2] = '!', 'values', to_jsonb(string_to_array(part[1], ',')));
     END IF;
-    part := regexp_match(declared, '^text\(([1-9][0-9]{0,2}|1000)\)([!?])$');
-    IF part IS NOT NULL THEN
-        RETURN jsonb_build_object('type', 'text', 'required', part[2] = '!', 'length', part[1]::int);
+    part := regexp_match(declared, '^(text|uuids)\(([1-9][0-9]{0,2}|1000)\)([!?])$');
+    IF part[1] = 'text' OR part[2]::int <= 100 THEN
+        RETURN jsonb_build_object('type', part[1], 'required', part[3] = '!', 'length', part[2]::int);
     END IF;
     RETURN NULL;
 END
@@ -2071,6 +2076,9 @@ CREATE FUNCTION postbell.payload_value_fits(declared jsonb, form text, content t
         END
         WHEN 'number' THEN declared ->> 'type' = 'int' AND content ~ '^-?[0-9]{1,18}$'
         WHEN 'boolean' THEN declared ->> 'type' = 'bool'
+        WHEN 'array' THEN declared ->> 'type' = 'uuids'  -- JSON as it was written: a comma is between two members
+            AND length(content) - length(replace(content, ',', '')) < (declared ->> 'length')::int
+            AND content ~ '^\[(?:\s*"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"\s*[],])+$'
     END, false)
 $_$;
 

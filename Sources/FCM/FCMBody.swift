@@ -140,15 +140,33 @@ struct FCMBody {
         bytes.append(contentsOf: member.name)
         append("\":\"")
         size += member.name.count
-        if value.first == UInt8(ascii: "\"") {
-            let inside = value.dropFirst().dropLast()
+        appendValue(value[...])
+    }
+
+    /// JSON as the inside of a string, and the end of that: strings as they are, ids of a list with commas between
+    /// them, everything else as its JSON text.
+    private mutating func appendValue(_ json: ArraySlice<UInt8>) {
+        switch json.first {
+        case UInt8(ascii: "\""):
+            let inside = json.dropFirst().dropLast()
             bytes.append(contentsOf: inside)
             size += JSONText.unescapedCount(inside)
-        } else {
-            JSONText.appendEscaped(value[...], to: &bytes)
-            size += value.count
+        case UInt8(ascii: "["):
+            for byte in json where Self.isOfList(byte) {
+                bytes.append(byte)
+                size += 1
+            }
+        default:
+            JSONText.appendEscaped(json, to: &bytes)
+            size += json.count
         }
         append("\"")
+    }
+
+    /// Whether a byte of a list of UUIDs is one of theirs, or the comma between two.
+    private static func isOfList(_ byte: UInt8) -> Bool {
+        (byte >= 48 && byte <= 57) || (byte >= 97 && byte <= 102) || (byte >= 65 && byte <= 70)
+            || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ",")
     }
 
     private mutating func stepAside(_ key: ArraySlice<UInt8>) {
@@ -157,7 +175,7 @@ struct FCMBody {
         size += 8
     }
 
-    /// A payload value as a string: strings as they are, everything else as its JSON text.
+    /// A payload value as a string.
     private mutating func append(_ field: PayloadField, _ text: [UInt8]) {
         let key = text[field.key]
         append(",\"")
@@ -165,15 +183,7 @@ struct FCMBody {
         bytes.append(contentsOf: key)
         append("\":\"")
         size += key.count
-        if field.isString {
-            let inside = text[field.value].dropFirst().dropLast()
-            bytes.append(contentsOf: inside)
-            size += JSONText.unescapedCount(inside)
-        } else {
-            JSONText.appendEscaped(text[field.value], to: &bytes)
-            size += field.value.count
-        }
-        append("\"")
+        appendValue(text[field.value])
     }
 
     /// Google's own words among the keys of data; one of them makes FCM refuse the whole message (Firebase, FCM error

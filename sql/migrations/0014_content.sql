@@ -20,8 +20,10 @@ BEGIN
             RETURN place || ' is no key, nor KEY(argument,argument)';
         END IF;
         FOREACH used IN ARRAY coalesce(string_to_array(substring(leaf FROM '\((.*)\)$'), ','), '{}') LOOP
-            IF NOT coalesce((keys -> used ->> 'required')::boolean AND keys -> used ->> 'type' <> 'text', false) THEN
-                RETURN place || ' has the argument "' || left(used, 64) || '", which is no required key without text';
+            IF coalesce(keys -> used ->> 'type' IN ('text', 'uuids'), true)
+                    OR NOT (keys -> used ->> 'required')::boolean THEN
+                RETURN place || ' has the argument "' || left(used, 64)
+                    || '", which is no required key of one value without text';
             END IF;
         END LOOP;
         RETURN NULL;
@@ -35,6 +37,9 @@ BEGIN
         END IF;
         IF NOT keys ? used THEN
             RETURN place || ' uses the undeclared key "' || left(used, 64) || '"';
+        END IF;
+        IF keys -> used ->> 'type' = 'uuids' THEN
+            RETURN place || ' uses the key "' || left(used, 64) || '", which is a list and is never shown';
         END IF;
     END LOOP;
     RETURN NULL;

@@ -1,6 +1,6 @@
 /// The type of a payload key; the database has checked each value against it.
 package enum PayloadType: String, Equatable, Sendable {
-    case uuid, int, slug, code, `enum`, timestamp, text, bool
+    case uuid, int, slug, code, `enum`, timestamp, text, bool, uuids
 }
 
 /// A key that a kind's payload may hold.

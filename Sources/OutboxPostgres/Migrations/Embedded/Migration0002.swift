@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "84cb3b31514c6afeb977036d49fef569d31b284c03ba86bf4dec0534fd888f4a",
+        checksum: "6a53fde9528264190d238600ffa0048a82d65993b0fb307055aa76896d11a4f4",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -129,9 +129,9 @@ BEGIN
         RETURN jsonb_build_object(
             'type', 'enum', 'required', part[2] = '!', 'values', to_jsonb(string_to_array(part[1], ',')));
     END IF;
-    part := regexp_match(declared, '^text\(([1-9][0-9]{0,2}|1000)\)([!?])$');
-    IF part IS NOT NULL THEN
-        RETURN jsonb_build_object('type', 'text', 'required', part[2] = '!', 'length', part[1]::int);
+    part := regexp_match(declared, '^(text|uuids)\(([1-9][0-9]{0,2}|1000)\)([!?])$');
+    IF part[1] = 'text' OR part[2]::int <= 100 THEN
+        RETURN jsonb_build_object('type', part[1], 'required', part[3] = '!', 'length', part[2]::int);
     END IF;
     RETURN NULL;
 END
@@ -159,6 +159,9 @@ LANGUAGE sql IMMUTABLE AS $$
         END
         WHEN 'number' THEN declared ->> 'type' = 'int' AND content ~ '^-?[0-9]{1,18}$'
         WHEN 'boolean' THEN declared ->> 'type' = 'bool'
+        WHEN 'array' THEN declared ->> 'type' = 'uuids'  -- JSON as it was written: a comma is between two members
+            AND length(content) - length(replace(content, ',', '')) < (declared ->> 'length')::int
+            AND content ~ '^\[(?:\s*"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"\s*[],])+$'
     END, false)
 $$;
 

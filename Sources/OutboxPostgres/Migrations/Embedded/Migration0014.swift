@@ -5,7 +5,7 @@ extension Migration {
     /// 0014_content.sql
     static let content0014 = Migration(
         version: 14, name: "content",
-        checksum: "03570a5742e064c9276183ab213170af66ba1d08b5859ef5ef4f4f958bba4610",
+        checksum: "3ebbf6cfe022e6e435e563f45839c973b5ff9c2bfafef59291381d0409cdd56e",
         sql: #"""
 -- Postbell 0014: the check of what a kind shows and carries (docs/kinds.md), and what goes with a push type.
 --
@@ -29,8 +29,10 @@ BEGIN
             RETURN place || ' is no key, nor KEY(argument,argument)';
         END IF;
         FOREACH used IN ARRAY coalesce(string_to_array(substring(leaf FROM '\((.*)\)$'), ','), '{}') LOOP
-            IF NOT coalesce((keys -> used ->> 'required')::boolean AND keys -> used ->> 'type' <> 'text', false) THEN
-                RETURN place || ' has the argument "' || left(used, 64) || '", which is no required key without text';
+            IF coalesce(keys -> used ->> 'type' IN ('text', 'uuids'), true)
+                    OR NOT (keys -> used ->> 'required')::boolean THEN
+                RETURN place || ' has the argument "' || left(used, 64)
+                    || '", which is no required key of one value without text';
             END IF;
         END LOOP;
         RETURN NULL;
@@ -44,6 +46,9 @@ BEGIN
         END IF;
         IF NOT keys ? used THEN
             RETURN place || ' uses the undeclared key "' || left(used, 64) || '"';
+        END IF;
+        IF keys -> used ->> 'type' = 'uuids' THEN
+            RETURN place || ' uses the key "' || left(used, 64) || '", which is a list and is never shown';
         END IF;
     END LOOP;
     RETURN NULL;
