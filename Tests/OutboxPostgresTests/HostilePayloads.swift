@@ -9,7 +9,8 @@ enum HostilePayloads {
 
     static let declaration = #"""
         SELECT postbell.define_kind('all', 'template', payload => '{"id": "uuid!", "count": "int?", "tool": "slug?",
-                "reason": "code?", "state": "enum(open,done)?", "at": "timestamp?", "flag": "bool?", "name": "text(20)?"}',
+                "reason": "code?", "state": "enum(open,done)?", "at": "timestamp?", "flag": "bool?",
+                "name": "text(20)?"}',
             content => '{"title": "All", "visible": {"name": null}}');
         SELECT postbell.define_kind('own', 'raw', producers => ARRAY[current_user]::name[])
         """#
