@@ -91,6 +91,18 @@ import Testing
         #expect(state.access(at: at(300)) == .awaited && state.wantsToken(at: at(300)))
     }
 
+    @Test func `a refusal from before somebody looked after the account is no last word`() {
+        var state = AccessState()
+        state.accountRead([1])
+        state.asked()
+        state.lookedAfter()
+        state.refused(Self.refusal, at: at(1))
+        #expect(state.access(at: at(1)) == .awaited && state.wantsToken(at: at(1)))
+        state.asked()
+        state.refused(Self.refusal, at: at(2))
+        #expect(state.access(at: at(2)) == .refused(Self.refusal), "the next one is")
+    }
+
     @Test func `a token that comes ends what was wrong before`() {
         for isRefused in [true, false] {
             var state = granted()

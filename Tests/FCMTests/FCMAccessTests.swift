@@ -126,6 +126,14 @@ import Testing
         }
     }
 
+    @Test func `an account that is looked after while its refusal is on its way is asked with again`() async throws {
+        try await FCMExchange.with { exchange in
+            await exchange.endpoint.misbehave(.refused(error: "invalid_grant", description: "no"), times: 1)
+            #expect(await exchange.beginAndReload() == .granted)
+            #expect(await exchange.endpoint.requests(reaching: 2).count == 2)
+        }
+    }
+
     @Test func `a file that cannot be used changes nothing`() async throws {
         try await FCMExchange.with { exchange in
             #expect(await exchange.begin() == .granted)

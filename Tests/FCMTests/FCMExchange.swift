@@ -139,6 +139,13 @@ actor FCMExchange {
         return await nextAccess(after: count)
     }
 
+    /// Asks for access, has the account read again before an answer can be there, and waits for access.
+    func beginAndReload() async -> ProviderAccess {
+        let count = told.count
+        _ = (authorize(), reload())
+        return await nextAccess(after: count)
+    }
+
     func replaceToken(after end: End?) -> TokenReplacement? {
         guard case .outcome(let outcome) = end, outcome.advice == .replaceToken else { return nil }
         return provider?.replaceToken(marks[0] ?? 0, because: outcome, now: 0)

@@ -18,7 +18,7 @@ SWIFT_TESTING = re.compile(
     r"^\S+ Test (?!run with )(?!case )(.*?)(?: with \d+ test cases?)? (passed|failed) after ", re.M)
 STARTED = re.compile(r"^\S+ Test (?!run started)(?!case )(.*?) started\.$", re.M)
 SKIPPED = re.compile(r"^\S+ Test (.*?) skipped", re.M)
-RECORDED = re.compile(r"^\S+ Test (.*? recorded an issue .*)$", re.M)
+RECORDED = re.compile(r"^\S+ Test (.*? recorded an issue .*(?:\n\S*↳ .*)?)$", re.M)  # and what the test says of it
 ISSUES_SHOWN = 20  # the log has them all
 XCTEST = re.compile(r"^Test Case '(.*?)' (passed|failed|skipped) ", re.M)
 
@@ -62,7 +62,7 @@ def main():
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     for issue in RECORDED.findall(log)[:ISSUES_SHOWN]:
-        print(f"    {issue}", file=sys.stderr)
+        print("    " + issue.replace("\n", "\n    "), file=sys.stderr)
     print(passed, len(failures))
 
 

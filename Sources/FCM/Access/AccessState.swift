@@ -11,14 +11,22 @@ package struct AccessState: Sendable {
         case refused(Outcome)
     }
 
+    /// A request for a token.
+    private struct Asking {
+        /// The account it is made with.
+        let account: Int
+        /// Somebody looked after the account meanwhile.
+        var isOutdated = false
+    }
+
     /// The token handed out last; nil when it was refused, or there was none yet.
     private var lastToken: AccessToken?
     private var tokensGranted = 0
     /// The number of the account and key that were read last; 0 before any was.
     package private(set) var accountNumber = 0
     private var fingerprint: [UInt8] = []
-    /// The account that a token is being asked for with.
-    private var asking: Int?
+    /// The request for a token that is under way.
+    private var asking: Asking?
     private var trouble: Trouble?
     private var failures = 0
     /// After a request that brought nothing: no other before this.
@@ -87,14 +95,19 @@ package struct AccessState: Sendable {
 
     /// A token is asked for with the account that was read last.
     package mutating func asked() {
-        asking = accountNumber
+        asking = Asking(account: accountNumber)
+    }
+
+    /// An operator says that the account is right now, in its file or at Google: a refusal on its way is of before.
+    package mutating func lookedAfter() {
+        asking?.isOutdated = true
     }
 
     /// A token was handed out for a request of `askedAt`.
     package mutating func granted(authorization: String, life: Duration, askedAt: ContinuousClock.Instant) {
         tokensGranted += 1
         lastToken = AccessToken(
-            authorization: authorization, number: tokensGranted, accountNumber: asking ?? accountNumber,
+            authorization: authorization, number: tokensGranted, accountNumber: asking?.account ?? accountNumber,
             askedAt: askedAt, life: life)
         asking = nil
         trouble = nil
@@ -120,10 +133,11 @@ package struct AccessState: Sendable {
         trouble = .refused(outcome)
     }
 
-    /// What is heard of an account that was exchanged meanwhile says nothing: the new one is asked with at once.
+    /// What is heard of an account that was exchanged or looked after meanwhile says nothing: it is asked with anew at
+    /// once.
     private mutating func isOfPresentAccount() -> Bool {
         defer { asking = nil }
-        guard let asking, asking != accountNumber else { return true }
+        guard let asking, asking.account != accountNumber || asking.isOutdated else { return true }
         retryAt = nil
         return false
     }

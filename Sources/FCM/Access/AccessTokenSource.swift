@@ -104,8 +104,8 @@ package actor AccessTokenSource {
     }
 
     /// Reads the file again, and asks for a token at once when it holds another account or key; the token in use serves
-    /// until that is there. The number of the account; nil when the file cannot be used, which was told, and the old
-    /// account stays in use.
+    /// until that is there. A refusal of the request under way leads to another request. The number of the account; nil
+    /// when the file cannot be used, which was told, and the old account stays in use.
     package func reload() -> Int? {
         do throws(ServiceAccountError) {
             state.accountRead(try readAccount().fingerprint())
@@ -114,6 +114,7 @@ package actor AccessTokenSource {
             report(.file(error))
             return nil
         }
+        state.lookedAfter()
         advance()
         return state.accountNumber
     }

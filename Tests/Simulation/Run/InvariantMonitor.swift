@@ -51,10 +51,11 @@ final class InvariantMonitor {
     var fenced = 0
     /// Deaths at each step of a worker, by its number.
     var steps = [Int](repeating: 0, count: WorkerStep.allCases.count)
-    private(set) var duplicates = 0
+    var duplicates = 0
 
     private var places: [Int] = []
-    private var lastClaim: [Int: Int64] = [:]
+    /// When somebody last began to look through all devices of a dispatch.
+    private var lastLook: [Int: Int64] = [:]
     private(set) var claimedAt: [Identifier: Int64] = [:]
     /// When each worker was last heard of by the registry.
     private(set) var heardAt: [Identifier: Int64] = [:]
@@ -183,7 +184,9 @@ final class InvariantMonitor {
             {
                 noteFact(simulation.store.fact(against: found), .supersededAtClaim, .seenAtClaim, .erasedAtClaim)
             }
-            lastClaim[number(row.notification, simulation.store) * 4 + Int(row.route)] = simulation.clock
+            // Behind the cursor of a second look nobody is looked for again (docs/decisions/0027).
+            if row.cursor.isSecondLook && row.cursor != .startAgain { continue }
+            lastLook[number(row.notification, simulation.store) * 4 + Int(row.route)] = simulation.clock
         }
     }
 
@@ -216,9 +219,9 @@ final class InvariantMonitor {
         guard history.contains(where: { $0.route == route && $0.isFinal }) else {
             return found("lost", "\(row.key) on route \(route), by \(statement.name)")
         }
-        let claimed = lastClaim[place * 4 + Int(route)] ?? 0
+        let lookedAt = lastLook[place * 4 + Int(route)] ?? 0
         for device in store.liveDevices(of: row, route: route)
-        where !device.mutes && changedAt[device.number, default: 0] < claimed
+        where !device.mutes && changedAt[device.number, default: 0] < lookedAt
             && !history.contains(where: { $0.device == device.number && $0.isFinal })
         {
             found("left_out", "\(row.key) has ended without device \(device.number), by \(statement.name)")
@@ -323,78 +326,6 @@ final class InvariantMonitor {
         for (notification, device) in targets {
             let target = Target(batch: batch, notification: notification, device: device)
             allowed[target] = notifications.contains(notification) ? until : nil
-        }
-    }
-
-    // MARK: The end
-
-    /// Everything has come to its end: the three witnesses (producers, ledger, provider) say the same.
-    func checkEnd(_ simulation: Simulation) {
-        let store = simulation.store
-        passed(.deadByRegistry, store.deathsByRegistry)
-        passed(.lapsedLater, store.lapsedLater)
-        var rows: [Target: [DeliveryRow]] = [:]
-        for row in store.ledger {
-            rows[Target(batch: row.batch, notification: row.notification, device: row.device), default: []].append(row)
-        }
-        for row in store.notifications where row.isVisible {
-            guard store.ledger(of: row.identifier).isEmpty else { continue }
-            if !store.settlements.contains(where: { $0.notification == row.identifier }) { found("lost", row.key) }
-        }
-        var verdicts: [Target: ScriptedProvider.Verdict] = [:]
-        for entry in simulation.provider.log {
-            let request = entry.request
-            let target = Target(batch: request.batch, notification: request.notification, device: request.device)
-            if verdicts.updateValue(entry.verdict, forKey: target) != nil {
-                found("sent_twice", simulation.describe(request))
-            }
-            guard let written = rows[target] else {
-                found("unrecorded", simulation.describe(request))
-                continue
-            }
-            for row in written where !isTrue(row, entry.verdict) {
-                found("untrue", "\(simulation.describe(request)) is \(row.outcome.name) on the ledger")
-            }
-        }
-        for row in store.ledger {
-            let target = Target(batch: row.batch, notification: row.notification, device: row.device)
-            if row.outcome != .unknown, row.outcome != .skipped, verdicts[target] == nil {
-                found("untrue", "\(name(row.notification, store)) is \(row.outcome.name), and was never received")
-            }
-            if (rows[target] ?? []).filter({ $0.isFinal && !$0.isLate }).count > 1 {
-                found("two_ends", "\(name(row.notification, store)), device \(row.device)")
-            }
-        }
-        checkDuplicates(simulation, rows)
-    }
-
-    private func isTrue(_ row: DeliveryRow, _ verdict: ScriptedProvider.Verdict) -> Bool {
-        switch (row.outcome, verdict) {
-        case (.unknown, _): true
-        case (.delivered, .accepted): true
-        // Without proof a token that is called dead is held for a wrong configuration.
-        case (.misconfigured, .refused(.unregistered)): true
-        case (let outcome, .refused(let kind)): outcome == kind
-        default: false
-        }
-    }
-
-    private func checkDuplicates(_ simulation: Simulation, _ rows: [Target: [DeliveryRow]]) {
-        var accepted: [Target: [Request]] = [:]
-        let none = Identifier(high: 0, low: 0)
-        for entry in simulation.provider.log where entry.verdict == .accepted {
-            let request = entry.request
-            let key = Target(batch: none, notification: request.notification, device: request.device)
-            // On two routes: a device that moves while a push to it is in flight is sent to where it is now, too.
-            for other in accepted[key] ?? [] where other.route == request.route {
-                // The one that was made first has its reason, whichever arrived first.
-                let first = other.serial < request.serial ? other : request
-                let target = Target(batch: first.batch, notification: first.notification, device: first.device)
-                let isExplained = rows[target]?.contains { $0.outcome == .unknown || $0.isLate } ?? false
-                if !isExplained { found("twice", simulation.describe(request)) }
-            }
-            if accepted[key] != nil { duplicates += 1 }
-            accepted[key, default: []].append(request)
         }
     }
 }

@@ -54,6 +54,7 @@ extension SimulatedWorker {
     }
 
     private func findWork(_ then: @escaping (Result<WaitingWork, StoreError>) -> Void) {
+        if let known, scan.untilAllowed(at: now) != nil { return then(.success(known)) }
         let routes = state.openRoutes(at: now)
         guard wakePlan.isAwake else { return look(on: routes, then) }
         let owner = owner
@@ -68,7 +69,7 @@ extension SimulatedWorker {
     private func look(on routes: [RouteNumber], _ then: @escaping (Result<WaitingWork, StoreError>) -> Void) {
         let askedAt = now
         guard scan.untilAllowed(at: askedAt) == nil else {
-            return then(.success(known ?? scan.known(at: state.clock.time(at: askedAt))))
+            return then(.success(scan.known(at: state.clock.time(at: askedAt))))
         }
         ask(.waiting, { $0.waitingWork(on: routes) }) { [self] found in
             let cost = askedAt.duration(to: now)
