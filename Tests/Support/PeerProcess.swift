@@ -46,6 +46,11 @@ package final class PeerProcess {
         Thread.detachNewThread { [lines] in lines.read(output.fileHandleForReading) }
     }
 
+    /// Writes a line to its standard input.
+    package func write(_ line: String) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
+    }
+
     /// Ends its standard input, for a program that waits for that.
     package func endInput() throws {
         try input.fileHandleForWriting.close()
@@ -57,7 +62,7 @@ package final class PeerProcess {
         return line
     }
 
-    /// Its exit status, once it has ended.
+    /// Its exit status, or the signal that ended it, once it has ended.
     package func exitStatus() -> Int32 {
         process.waitUntilExit()
         return process.terminationStatus
