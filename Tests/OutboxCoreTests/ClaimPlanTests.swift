@@ -115,33 +115,4 @@ import Testing
             #expect(credits.allSatisfy { $0.rows > 0 })
         }
     }
-
-    @Test func marksFollowTheClaimAndFullScansAreRationedByTheirCost() throws {
-        let origin = ContinuousClock.now
-        var marks = ShareMarks()
-        let share = Share(urgency: 0, tenant: 1)
-        func mark(_ milliseconds: Int) -> LowWaterMark {
-            marks.mark(route: 1, crashClass: .clean, share: share, at: origin + .milliseconds(milliseconds))
-        }
-        func claim(from mark: LowWaterMark) -> ClaimRequest {
-            var random = SplitMix(seed: 1)
-            return ClaimRequest(
-                batch: .random(using: &random), route: 1, crashClass: .clean,
-                credits: [ShareCredit(share: share, rows: 10, mark: mark)], lease: .seconds(30), targetsPerRow: 1)
-        }
-        #expect(mark(0) == .start)
-        let last = LowWaterMark(dueAt: DispatchScene.start, notification: Identifier(high: 1, low: 1))
-        marks.claimed(claim(from: .start), last: [share: last], cost: .milliseconds(400), at: origin)
-        #expect(mark(6) == .start, "one that was slow once, or the first, says nothing of the next")
-        marks.claimed(claim(from: .start), last: [share: last], cost: .milliseconds(10), at: origin)
-        #expect(mark(199) == last)
-        #expect(mark(201) == .start, "twenty times the cost of the last full scan has passed")
-        let next = LowWaterMark(dueAt: DispatchScene.start + .seconds(1), notification: Identifier(high: 2, low: 1))
-        marks.claimed(claim(from: last), last: [share: next], cost: .milliseconds(1), at: origin)
-        #expect(mark(199) == next)
-        for _ in 1...2 { marks.claimed(claim(from: .start), last: [:], cost: .seconds(60), at: origin) }
-        #expect(mark(9_999) == .start && mark(10_001) == .start, "a full scan that found nothing leaves no mark")
-        marks.reset()
-        #expect(mark(0) == .start)
-    }
 }

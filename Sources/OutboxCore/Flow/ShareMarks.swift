@@ -4,6 +4,9 @@
 /// appears behind a mark (a late commit, another worker's release) is found by a full scan, which is rationed by its
 /// own cost: one is allowed when 20 times the cost of the last one has passed since it, or of the one before if that
 /// was less, at least 5 ms and at most 10 s.
+///
+/// As long as it costs hardly more than a claim that begins at the mark, there is no reason to wait: it is allowed as
+/// soon as the claims since have cost four times what it takes more than one of them. So it adds a quarter at most.
 package struct ShareMarks: Equatable, Sendable {
     private struct Key: Hashable, Sendable {
         let route: RouteNumber
@@ -13,8 +16,33 @@ package struct ShareMarks: Equatable, Sendable {
 
     private struct Entry: Equatable, Sendable {
         var mark = LowWaterMark.start
-        var fullScanAllowedAt: ContinuousClock.Instant?
-        var lastCost = Duration.zero
+        private var fullScanAllowedAt: ContinuousClock.Instant?
+        private var lastCost = Duration.zero
+        /// What the next full scan should cost.
+        private var expectedCost = Duration.zero
+        /// Claims that began at the mark since the last full scan, and what they cost together.
+        private var claims = 0
+        private var costOfClaims = Duration.zero
+
+        func allowsFullScan(at now: ContinuousClock.Instant) -> Bool {
+            guard let fullScanAllowedAt, now < fullScanAllowedAt else { return true }
+            guard claims > 0 else { return false }
+            return costOfClaims >= (expectedCost - costOfClaims / claims) * 4
+        }
+
+        mutating func scannedInFull(cost: Duration, at now: ContinuousClock.Instant) {
+            expectedCost = min(cost, lastCost)
+            fullScanAllowedAt = now + ShareScan.pause(after: expectedCost)
+            lastCost = cost
+            mark = .start
+            claims = 0
+            costOfClaims = .zero
+        }
+
+        mutating func claimedFromMark(cost: Duration) {
+            claims += 1
+            costOfClaims += cost
+        }
     }
 
     private var entries: [Key: Entry] = [:]
@@ -31,7 +59,7 @@ package struct ShareMarks: Equatable, Sendable {
         route: RouteNumber, crashClass: CrashClass, share: Share, at now: ContinuousClock.Instant
     ) -> LowWaterMark {
         guard let entry = entries[Key(route: route, crashClass: crashClass, share: share)],
-            let allowed = entry.fullScanAllowedAt, now < allowed
+            !entry.allowsFullScan(at: now)
         else { return .start }
         return entry.mark
     }
@@ -45,9 +73,9 @@ package struct ShareMarks: Equatable, Sendable {
             let key = Key(route: request.route, crashClass: request.crashClass, share: credit.share)
             var entry = entries[key] ?? Entry()
             if credit.mark == .start {
-                entry.mark = .start
-                entry.fullScanAllowedAt = now + ShareScan.pause(after: min(cost, entry.lastCost))
-                entry.lastCost = cost
+                entry.scannedInFull(cost: cost, at: now)
+            } else {
+                entry.claimedFromMark(cost: cost)
             }
             if let last = last[credit.share] { entry.mark = last }
             entries[key] = entry
