@@ -30,6 +30,35 @@ struct SettleTests {
         }
     }
 
+    /// Their arrays end with the last row that has them.
+    @Test(arguments: DatabaseServer.allCases)
+    func `Reasons, waits and the provider's ids stay with their rows`(server: DatabaseServer) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.device()
+            try await outbox.enqueue("a", "b", "c", "d", "e")
+            let worker = try await outbox.worker()
+            let batch = try await worker.claimed()
+            let good = Outcome(.delivered, status: 200)
+            let outcomes = [
+                good, Self.retry, good, Outcome(.delivered, status: 200, providerIdentifier: .text("own")), good,
+            ]
+            var flush = batch.flush(1, 2, 3, 4, 5)
+            for (index, outcome) in outcomes.enumerated() {
+                let (dispatch, target) = (batch.dispatches[index], batch.targets[index])
+                flush.ledger[index] = batch.row(
+                    dispatch, target, outcome: outcome, final: index != 1, retryAfter: index == 1 ? .zero : nil)
+            }
+            flush.returns = [.back(2)]
+            #expect(try await worker.settle(flush) == SettleReport(owned: true, ledgerRows: 5, returned: 1))
+            let rows = try await outbox.texts(
+                """
+                SELECT concat_ws(' ', o.dedupe_key, d.provider_status, d.reason, d.provider_id, d.retry_at IS NOT NULL)
+                FROM postbell.deliveries d JOIN postbell.outbox o ON o.id = d.notification_id ORDER BY 1
+                """)
+            #expect(rows == ["a 200 f", "b 503 ServiceUnavailable t", "c 200 f", "d 200 own f", "e 200 f"])
+        }
+    }
+
     @Test(arguments: DatabaseServer.allCases)
     func `A repeated settle of the whole lease changes nothing`(server: DatabaseServer) async throws {
         try await Outbox.on(server) { outbox in

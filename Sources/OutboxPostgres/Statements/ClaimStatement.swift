@@ -28,7 +28,8 @@ import Postgres
 /// Each fact is asked for only where a row can have it: no thread, no look for an erasure; the kinds that end when seen
 /// are read once. READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan
 /// for the DELETE, primary keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops
-/// only, and no join of two CTEs, which the pinned planner would make quadratic.
+/// only, and no join of two CTEs, which the pinned planner would make quadratic. Intervals are hours and not days, whose
+/// addition goes through the calendar, once per row.
 enum ClaimStatement {
     /// For rows of one crash class.
     static let clean = PostgresStatement("claim", text, parameterTypes: parameterTypes)
@@ -98,13 +99,13 @@ enum ClaimStatement {
                         AND y.route_no = $1::int2
                         AND y.retry_at > now()
                         AND NOT y.final
-                        AND y.id >= postbell.uuid_floor(n.created_at - interval '1 day')
+                        AND y.id >= postbell.uuid_floor(n.created_at - interval '24 hours')
                         AND NOT EXISTS (
                             SELECT 1 FROM postbell.deliveries z
                             WHERE z.notification_id = y.notification_id
                                 AND z.device_no = y.device_no
                                 AND z.final
-                                AND z.id >= postbell.uuid_floor(n.created_at - interval '1 day'))
+                                AND z.id >= postbell.uuid_floor(n.created_at - interval '24 hours'))
                     ORDER BY y.retry_at
                     LIMIT 1)
                 END AS others_due_at
@@ -122,7 +123,7 @@ enum ClaimStatement {
             LEFT JOIN LATERAL (
                 SELECT
                     x.device_no, x.token, x.token_seq, x.success_due_at,
-                    CASE WHEN t.prior OR x.rerouted_at > t.created_at - interval '1 day' THEN (
+                    CASE WHEN t.prior OR x.rerouted_at > t.created_at - interval '24 hours' THEN (
                         SELECT CASE
                             WHEN bool_or(y.final OR (y.retry_at > now() AND y.route_no = $1::int2)) THEN -1
                             ELSE count(DISTINCT y.batch) FILTER (WHERE y.outcome IN (3, 6))
@@ -130,7 +131,7 @@ enum ClaimStatement {
                         FROM postbell.deliveries y
                         WHERE y.notification_id = t.notification_id
                             AND y.device_no = x.device_no
-                            AND y.id >= postbell.uuid_floor(t.created_at - interval '1 day'))
+                            AND y.id >= postbell.uuid_floor(t.created_at - interval '24 hours'))
                     ELSE 0 END AS spent
                 FROM postbell.devices x
                 WHERE t.verdict = 0
@@ -180,7 +181,7 @@ enum ClaimStatement {
                     WHERE y.notification_id = a.notification_id
                         AND y.final
                         AND y.route_no = $1::int2
-                        AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')))
+                        AND y.id >= postbell.uuid_floor(a.created_at - interval '24 hours')))
             THEN CASE WHEN device_no IS NOT NULL THEN 'no_device' ELSE (
                 SELECT CASE
                     WHEN bool_or(v.token IS NOT NULL AND v.status = 'active' AND a.kind = ANY (v.muted_kinds))
@@ -206,13 +207,13 @@ enum ClaimStatement {
                         AND y.route_no = $1::int2
                         AND y.retry_at <= now()
                         AND NOT y.final
-                        AND y.id >= postbell.uuid_floor(a.created_at - interval '1 day')
+                        AND y.id >= postbell.uuid_floor(a.created_at - interval '24 hours')
                         AND NOT EXISTS (
                             SELECT 1 FROM postbell.deliveries z
                             WHERE z.notification_id = y.notification_id
                                 AND z.device_no = y.device_no
                                 AND (z.final OR (z.retry_at > now() AND z.route_no = $1::int2))
-                                AND z.id >= postbell.uuid_floor(a.created_at - interval '1 day'))
+                                AND z.id >= postbell.uuid_floor(a.created_at - interval '24 hours'))
                         AND EXISTS (
                             SELECT 1 FROM postbell.devices x
                             WHERE x.device_no = y.device_no

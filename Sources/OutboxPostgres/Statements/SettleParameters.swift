@@ -71,20 +71,37 @@ struct SettleParameters {
         attempts.append(row.attempt)
         outcomes.append(row.outcome.kind.rawValue)
         finals.append(row.isFinal)
-        if let wait = row.retryAfter { waits.append(milliseconds(wait)) } else { waits.appendNull() }
+        appendRare(row)
         if row.outcome.status == 0 { statuses.appendNull() } else { statuses.append(row.outcome.status) }
-        reasons.append(textOrNull: row.outcome.reason)
-        // The view puts the notification's own id in where nothing else was answered.
-        switch row.outcome.providerIdentifier {
-        case .uuid(let given) where given != row.notification: providerIdentifiers.append(given.description)
-        case .text(let given): providerIdentifiers.append(given)
-        case .uuid, nil: providerIdentifiers.appendNull()
-        }
         attemptInstants.append(row.attemptedAt)
         if let answered = row.answeredAt {
             answerTimes.append(Int32(clamping: (answered - row.attemptedAt).wholeMicroseconds))
         } else {
             answerTimes.appendNull()
+        }
+    }
+
+    /// What most rows do not have: its arrays end with the last row that does, for `unnest` fills up what is shorter.
+    /// A flush without any costs the database about 4 % less.
+    private mutating func appendRare(_ row: LedgerRow) {
+        let before = identifiers.count - 1
+        if let wait = row.retryAfter {
+            waits.appendNulls(upTo: before)
+            waits.append(milliseconds(wait))
+        }
+        if !row.outcome.reason.isEmpty {
+            reasons.appendNulls(upTo: before)
+            reasons.append(row.outcome.reason)
+        }
+        // The view puts the notification's own id in where nothing else was answered.
+        switch row.outcome.providerIdentifier {
+        case .uuid(let given) where given != row.notification:
+            providerIdentifiers.appendNulls(upTo: before)
+            providerIdentifiers.append(given.description)
+        case .text(let given):
+            providerIdentifiers.appendNulls(upTo: before)
+            providerIdentifiers.append(given)
+        case .uuid, nil: break
         }
     }
 

@@ -48,6 +48,11 @@ package struct PostgresArray: Sendable {
         elements.append(Int32(-1))
     }
 
+    /// Nulls until there are `count` elements.
+    package mutating func appendNulls(upTo count: Int) {
+        while self.count < count { appendNull() }
+    }
+
     /// An `int2`.
     package mutating func append(_ value: Int16) {
         begin(.int2, length: 2)

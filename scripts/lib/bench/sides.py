@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import sys
+import textwrap
 import time
 import uuid
 
@@ -26,10 +27,29 @@ TENANTS = 16
 PRINCIPALS = 100_000
 
 
+SOURCES = ROOT / "Sources/OutboxPostgres/Statements"
+# A part that several statements share: a call with labelled literals, which its text holds in their places.
+PART = re.compile(r"^( *)\\\((\w+)\.branches\((.*?)\)\)$", re.MULTILINE)
+
+
+def literal(name):
+    """The first text in a Swift source."""
+    return re.search(r'"""\n(.*?)\n *"""', (SOURCES / f"{name}.swift").read_text(), re.DOTALL).group(1)
+
+
+def part(call):
+    text = literal(call[2])
+    for label, value in re.findall(r'(\w+): "(.*?)"', call[3]):
+        text = text.replace(f"\\({label})", value)
+    return textwrap.indent(textwrap.dedent(text), call[1])
+
+
 def statement(name):
     """The SQL text of a statement, as the Swift source has it."""
-    source = (ROOT / "Sources/OutboxPostgres/Statements" / f"{name}.swift").read_text()
-    return re.search(r'static let text = """\n(.*?)\n\s*"""', source, re.DOTALL).group(1)
+    text = PART.sub(part, literal(name))
+    if "\\(" in text:
+        raise ValueError(f"{name}.swift has a part that is not known here: {text[text.index(chr(92)):][:60]}")
+    return text
 
 
 def spent(connection):
@@ -219,12 +239,13 @@ class Real(Side):
         return rows, cost
 
     def settle(self, part, returned, mask):
+        # What no row has, the worker leaves out: waits, reasons and the provider's own ids.
         size, back, now = len(part), len(returned), datetime.datetime.now(datetime.timezone.utc)
         return self.run(self.settle_text, (
             self.batch, self.owner, self.route, mask, 1, [time_ordered() for _ in part], [row[1] for row in part],
             [row[18] for row in part], [row[20] for row in part], [row[2] for row in part],
-            [row[5] for row in part], [0] * size, [True] * size, [None] * size, [200] * size, [None] * size,
-            [None] * size, [now] * size, [1500] * size, [row[0] for row in returned], [3_600_000] * back, [1] * back,
+            [row[5] for row in part], [0] * size, [True] * size, [], [200] * size, [],
+            [], [now] * size, [1500] * size, [row[0] for row in returned], [3_600_000] * back, [1] * back,
             [0] * back, [True] * back, [], [], [], []))[1]
 
 
