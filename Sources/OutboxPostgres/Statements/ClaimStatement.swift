@@ -28,7 +28,7 @@ import Postgres
 /// Each fact is asked for only where a row can have it: no thread, no look for an erasure; the kinds that end when seen
 /// are read once. READ COMMITTED, autocommit. Plan: per share one range scan of `queue_due` behind its mark, TID scan
 /// for the DELETE, primary keys of outbox and `settlements_whole`, index-only scan of `devices_live`; nested loops
-/// only, and no join of two CTEs, which the pinned planner would make quadratic. Intervals are hours and not days, whose
+/// only, and no join of two CTEs, which the pinned planner would make quadratic. Intervals are hours, not days, whose
 /// addition goes through the calendar, once per row.
 enum ClaimStatement {
     /// For rows of one crash class.
