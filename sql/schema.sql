@@ -1513,6 +1513,27 @@ $$;
 
 ALTER FUNCTION postbell.kinds_keep_open() OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.kinds_warn_of_size() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    warning text;
+BEGIN
+    BEGIN
+        warning := postbell.size_warning(NEW);
+    EXCEPTION WHEN OTHERS THEN
+        RETURN NULL;  -- not by define_kind, and of another form: what it is, workers say
+    END;
+    IF warning IS NOT NULL THEN
+        RAISE WARNING USING MESSAGE = 'kind.size: kind "' || NEW.name || '" can come to ' || warning;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+ALTER FUNCTION postbell.kinds_warn_of_size() OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.labels_fault(labels jsonb, keys jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     AS $_$
@@ -1554,6 +1575,170 @@ END
 $_$;
 
 ALTER FUNCTION postbell.labels_fault(labels jsonb, keys jsonb) OWNER TO postbell_owner;
+
+CREATE TABLE postbell.kinds (
+    kind_no integer NOT NULL,
+    name text NOT NULL,
+    revision integer NOT NULL,
+    current boolean DEFAULT true NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    presentation text NOT NULL,
+    payload jsonb NOT NULL,
+    payload_keys jsonb NOT NULL,
+    required_keys text[] NOT NULL,
+    content jsonb NOT NULL,
+    visible jsonb,
+    uses_instance boolean DEFAULT false NOT NULL,
+    needs_badge boolean DEFAULT false NOT NULL,
+    apps text[],
+    producers name[],
+    urgency text NOT NULL,
+    priority smallint NOT NULL,
+    push_type text NOT NULL,
+    grace interval NOT NULL,
+    wait_for_device interval NOT NULL,
+    max_age interval NOT NULL,
+    provider_ttl interval,
+    retry text,
+    collapse text NOT NULL,
+    interruption_level text,
+    category text,
+    sound text,
+    group_by_thread boolean NOT NULL,
+    mutable_content boolean NOT NULL,
+    ends_when_seen boolean NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE postbell.kinds OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.largest_bytes(kind postbell.kinds, OUT apns integer, OUT fcm integer) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    texts   jsonb;
+    visible int;
+    members jsonb := kind.content -> 'data';
+BEGIN
+    IF kind.presentation = 'raw' THEN
+        RETURN;
+    END IF;
+    SELECT
+        jsonb_object_agg('$' || t.name, t.bytes),
+        sum(t.bytes + CASE
+            WHEN t.bytes = 0 THEN 0
+            WHEN kind.presentation = 'localized' THEN length(t.name) + 14
+            ELSE length(t.name) + 6
+        END)
+    INTO texts, visible
+    FROM (
+        SELECT n.name, coalesce(postbell.largest_text(
+            kind.presentation, kind.content -> n.name, kind.payload_keys, kind.content -> 'labels'), 0) AS bytes
+        FROM unnest(ARRAY['title', 'subtitle', 'body']) n(name)
+    ) t;
+    visible := visible
+        + CASE WHEN kind.group_by_thread THEN 215 ELSE 0 END
+        + coalesce(octet_length(to_json(kind.sound)::text) + 9, 0)
+        + coalesce(octet_length(to_json(kind.category)::text) + 12, 0);
+    IF members IS NULL THEN
+        SELECT coalesce(jsonb_object_agg(k.key, '{' || k.key || '}'), '{}') INTO members
+        FROM jsonb_each(kind.payload_keys) k
+        WHERE k.value ->> 'type' <> 'text';
+    END IF;
+    apns := CASE
+        WHEN kind.content ? 'form' THEN 28
+        ELSE
+            -- {"aps":{"alert":{…},"badge":-2147483648,"interruption-level":"…","mutable-content":1},"container":{…}}
+            CASE
+                WHEN kind.push_type IN ('alert', 'voip') THEN
+                    85 + visible + greatest(length(kind.interruption_level), 7)
+                ELSE 35
+            END
+            + coalesce(octet_length(kind.content ->> 'container') + 6, 0)
+            + postbell.largest_members(members, kind.payload_keys, texts, false)
+    END;
+    fcm := CASE
+        WHEN kind.content ? 'fcm' THEN
+            postbell.largest_members(kind.content -> 'fcm', kind.payload_keys, texts, true)
+        WHEN kind.content ? 'form' THEN 67
+        -- notification_id, silent and tag; badge
+        ELSE 51 + 7 + 203 + CASE kind.push_type WHEN 'background' THEN 0 ELSE visible + 16 END
+            + postbell.largest_members(members, kind.payload_keys, texts, true)
+    END;
+END
+$_$;
+
+ALTER FUNCTION postbell.largest_bytes(kind postbell.kinds, OUT apns integer, OUT fcm integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.largest_members(members jsonb, keys jsonb, texts jsonb, is_fcm boolean) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    AS $_$
+    SELECT coalesce(sum(octet_length(m.key) + CASE
+        WHEN NOT is_fcm THEN 4 + v.bytes + CASE WHEN v.is_bare THEN 0 ELSE 2 END
+        -- one of Postbell's own names is sent as payload.NAME
+        WHEN m.key IN (
+            'notification_id', 'title', 'subtitle', 'body', 'title_loc_key', 'title_loc_args', 'subtitle_loc_key',
+            'subtitle_loc_args', 'body_loc_key', 'body_loc_args', 'badge', 'sound', 'thread', 'category', 'silent',
+            'tag') THEN 8 + v.bytes
+        ELSE v.bytes
+    END - CASE
+        -- a list is its ids with commas between them
+        WHEN is_fcm AND keys -> u.name ->> 'type' = 'uuids' THEN 2 + 2 * (keys -> u.name ->> 'length')::int
+        ELSE 0
+    END), 0)::int
+    FROM jsonb_each(members) m
+    CROSS JOIN LATERAL (SELECT substring(m.value #>> '{}' FROM '^\{([^{}]+)\}$') AS name) u
+    CROSS JOIN LATERAL (
+        SELECT
+            u.name IS NULL AND jsonb_typeof(m.value) <> 'string' OR u.name IN ('$badge', '$silent')
+                OR coalesce(keys -> u.name ->> 'type' IN ('int', 'bool', 'uuids'), false) AS is_bare,
+            coalesce(
+                postbell.value_bytes(keys -> u.name),
+                (texts ->> u.name)::int,
+                CASE u.name
+                    WHEN '$id' THEN 36
+                    WHEN '$thread' THEN 200
+                    WHEN '$instance' THEN 64
+                    WHEN '$mapping' THEN 16
+                    WHEN '$badge' THEN 11
+                    WHEN '$silent' THEN 1
+                END,
+                octet_length(m.value #>> '{}')) AS bytes
+    ) v
+$_$;
+
+ALTER FUNCTION postbell.largest_members(members jsonb, keys jsonb, texts jsonb, is_fcm boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.largest_text(presentation text, value jsonb, keys jsonb, labels jsonb) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+DECLARE
+    leaf text := value #>> '{}';
+BEGIN
+    IF jsonb_typeof(value) = 'object' THEN
+        RETURN (
+            SELECT max(postbell.largest_text(presentation, v.variant, keys, labels))
+            FROM (
+                SELECT c.value AS variant FROM jsonb_each(value -> 'cases') c
+                UNION ALL SELECT value -> 'absent' WHERE value ? 'absent'
+                UNION ALL SELECT value -> 'else' WHERE value ? 'else'
+            ) v);
+    END IF;
+    IF presentation = 'localized' AND leaf ~ '\(' THEN
+        -- {"title-loc-args":["…","…"]}; the longest name is that of the subtitle
+        RETURN octet_length(regexp_replace(leaf, '\(.*$', '')) + 24 + (
+            SELECT sum(3 + postbell.value_bytes(keys -> a))
+            FROM unnest(string_to_array(substring(leaf FROM '\((.*)\)$'), ',')) a);
+    END IF;
+    RETURN postbell.text_bytes(presentation, value) + coalesce((
+        SELECT sum(coalesce(
+            (SELECT max(octet_length(l.value::text)) - 2 FROM jsonb_each(labels -> m[1]) l),
+            postbell.value_bytes(keys -> m[1])))
+        FROM regexp_matches(replace(replace(leaf, '{{', ''), '}}', ''), '\{([^{}]+)\}', 'g') m), 0);
+END
+$_$;
+
+ALTER FUNCTION postbell.largest_text(presentation text, value jsonb, keys jsonb, labels jsonb) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.leaf_fault(presentation text, place text, leaf text, keys jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
@@ -2572,6 +2757,20 @@ $_$;
 
 ALTER FUNCTION postbell.set_instance(tenant text, instance text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.size_warning(kind postbell.kinds) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT string_agg(l.bytes || ' bytes for ' || l.provider || ', which takes ' || l.most, ', and ')
+    FROM postbell.largest_bytes(kind) b
+    CROSS JOIN LATERAL (VALUES
+        ('APNs', b.apns, CASE kind.push_type WHEN 'voip' THEN 5120 ELSE 4096 END),
+        ('FCM', b.fcm, 4096)
+    ) l(provider, bytes, most)
+    WHERE l.bytes > l.most
+$$;
+
+ALTER FUNCTION postbell.size_warning(kind postbell.kinds) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.status_rank(status text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -2880,6 +3079,24 @@ $$;
 
 ALTER FUNCTION postbell.uuid_floor(at timestamp with time zone) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.value_bytes(declared jsonb) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE declared ->> 'type'
+        WHEN 'uuid' THEN 36
+        WHEN 'int' THEN 19
+        WHEN 'bool' THEN 5
+        WHEN 'slug' THEN 100
+        WHEN 'code' THEN 200
+        WHEN 'timestamp' THEN 35
+        WHEN 'enum' THEN (SELECT max(length(v)) FROM jsonb_array_elements_text(declared -> 'values') v)
+        WHEN 'text' THEN (declared ->> 'length')::int * 4
+        WHEN 'uuids' THEN (declared ->> 'length')::int * 39 + 1
+    END
+$$;
+
+ALTER FUNCTION postbell.value_bytes(declared jsonb) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.visible_fault(presentation text, visible jsonb, keys jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -3148,42 +3365,6 @@ CREATE VIEW postbell.in_flight WITH (security_invoker='true') AS
      LEFT JOIN postbell.workers w ON ((w.owner = l.owner)));
 
 ALTER TABLE postbell.in_flight OWNER TO postbell_owner;
-
-CREATE TABLE postbell.kinds (
-    kind_no integer NOT NULL,
-    name text NOT NULL,
-    revision integer NOT NULL,
-    current boolean DEFAULT true NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    presentation text NOT NULL,
-    payload jsonb NOT NULL,
-    payload_keys jsonb NOT NULL,
-    required_keys text[] NOT NULL,
-    content jsonb NOT NULL,
-    visible jsonb,
-    uses_instance boolean DEFAULT false NOT NULL,
-    needs_badge boolean DEFAULT false NOT NULL,
-    apps text[],
-    producers name[],
-    urgency text NOT NULL,
-    priority smallint NOT NULL,
-    push_type text NOT NULL,
-    grace interval NOT NULL,
-    wait_for_device interval NOT NULL,
-    max_age interval NOT NULL,
-    provider_ttl interval,
-    retry text,
-    collapse text NOT NULL,
-    interruption_level text,
-    category text,
-    sound text,
-    group_by_thread boolean NOT NULL,
-    mutable_content boolean NOT NULL,
-    ends_when_seen boolean NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
-
-ALTER TABLE postbell.kinds OWNER TO postbell_owner;
 
 ALTER TABLE postbell.kinds ALTER COLUMN kind_no ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME postbell.kinds_kind_no_seq
@@ -3751,6 +3932,8 @@ ALTER INDEX postbell.deliveries_pkey ATTACH PARTITION postbell.deliveries_defaul
 
 CREATE TRIGGER kinds_keep_open AFTER DELETE ON postbell.kinds REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION postbell.kinds_keep_open();
 
+CREATE TRIGGER kinds_warn_of_size AFTER INSERT ON postbell.kinds FOR EACH ROW EXECUTE FUNCTION postbell.kinds_warn_of_size();
+
 CREATE TRIGGER outbox_defaults BEFORE INSERT ON postbell.outbox FOR EACH ROW EXECUTE FUNCTION postbell.outbox_defaults();
 
 CREATE TRIGGER outbox_enqueue AFTER INSERT ON postbell.outbox REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION postbell.outbox_enqueue();
@@ -4018,7 +4201,18 @@ REVOKE ALL ON FUNCTION postbell.is_reason(reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.kinds_keep_open() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.kinds_warn_of_size() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.labels_fault(labels jsonb, keys jsonb) FROM PUBLIC;
+
+GRANT SELECT ON TABLE postbell.kinds TO postbell_dispatcher;
+GRANT SELECT ON TABLE postbell.kinds TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.largest_bytes(kind postbell.kinds, OUT apns integer, OUT fcm integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.largest_members(members jsonb, keys jsonb, texts jsonb, is_fcm boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.largest_text(presentation text, value jsonb, keys jsonb, labels jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.leaf_fault(presentation text, place text, leaf text, keys jsonb) FROM PUBLIC;
 
@@ -4164,6 +4358,8 @@ REVOKE ALL ON FUNCTION postbell.set_hook(kind text, purpose text, function regpr
 
 REVOKE ALL ON FUNCTION postbell.set_instance(tenant text, instance text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.size_warning(kind postbell.kinds) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.status_rank(status text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.status_rank(status text) TO postbell_reader;
 
@@ -4195,6 +4391,8 @@ GRANT ALL ON FUNCTION postbell.uuid7(at timestamp with time zone) TO postbell_di
 REVOKE ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.uuid_floor(at timestamp with time zone) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.value_bytes(declared jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.visible_fault(presentation text, visible jsonb, keys jsonb) FROM PUBLIC;
 
@@ -4247,9 +4445,6 @@ GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.routes TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.in_flight TO postbell_reader;
-
-GRANT SELECT ON TABLE postbell.kinds TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.kinds TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.worker_health TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.worker_health TO postbell_reader;

@@ -1,6 +1,7 @@
--- Postbell 0013: texts that people wrote (docs/kinds.md): what is stored is safe to show already.
+-- Postbell 0013: texts that people wrote (docs/kinds.md): what is stored is safe to show already. And how large the
+-- notifications of a kind can get.
 --
--- Locks: SHARE ROW EXCLUSIVE on kinds while its trigger is made.
+-- Locks: SHARE ROW EXCLUSIVE on kinds while its triggers are made.
 -- Older workers: may run on; nothing they read changes.
 -- Runs in one transaction that the caller opens.
 
@@ -181,6 +182,185 @@ CREATE TRIGGER kinds_keep_open
     FOR EACH STATEMENT
     EXECUTE FUNCTION postbell.kinds_keep_open();
 
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Sizes
+
+-- Most bytes of a payload value as JSON, a string without its quotes. As it is usually written: white space in a list,
+-- and escapes that no character needs, are the producer's own.
+CREATE FUNCTION postbell.value_bytes(declared jsonb) RETURNS int
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE declared ->> 'type'
+        WHEN 'uuid' THEN 36
+        WHEN 'int' THEN 19
+        WHEN 'bool' THEN 5
+        WHEN 'slug' THEN 100
+        WHEN 'code' THEN 200
+        WHEN 'timestamp' THEN 35
+        WHEN 'enum' THEN (SELECT max(length(v)) FROM jsonb_array_elements_text(declared -> 'values') v)
+        WHEN 'text' THEN (declared ->> 'length')::int * 4
+        WHEN 'uuids' THEN (declared ->> 'length')::int * 39 + 1
+    END
+$$;
+
+-- Most bytes that a text comes to, as it stands in the body of a push: its longest variant with the longest values, or
+-- labels in their place. With the arguments of a key, and the name of their list.
+CREATE FUNCTION postbell.largest_text(presentation text, value jsonb, keys jsonb, labels jsonb) RETURNS int
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    leaf text := value #>> '{}';
+BEGIN
+    IF jsonb_typeof(value) = 'object' THEN
+        RETURN (
+            SELECT max(postbell.largest_text(presentation, v.variant, keys, labels))
+            FROM (
+                SELECT c.value AS variant FROM jsonb_each(value -> 'cases') c
+                UNION ALL SELECT value -> 'absent' WHERE value ? 'absent'
+                UNION ALL SELECT value -> 'else' WHERE value ? 'else'
+            ) v);
+    END IF;
+    IF presentation = 'localized' AND leaf ~ '\(' THEN
+        -- {"title-loc-args":["…","…"]}; the longest name is that of the subtitle
+        RETURN octet_length(regexp_replace(leaf, '\(.*$', '')) + 24 + (
+            SELECT sum(3 + postbell.value_bytes(keys -> a))
+            FROM unnest(string_to_array(substring(leaf FROM '\((.*)\)$'), ',')) a);
+    END IF;
+    RETURN postbell.text_bytes(presentation, value) + coalesce((
+        SELECT sum(coalesce(
+            (SELECT max(octet_length(l.value::text)) - 2 FROM jsonb_each(labels -> m[1]) l),
+            postbell.value_bytes(keys -> m[1])))
+        FROM regexp_matches(replace(replace(leaf, '{{', ''), '}}', ''), '\{([^{}]+)\}', 'g') m), 0);
+END
+$$;
+
+-- Most bytes of a dictionary: with quotes, colons and commas as a part of a body for APNs, without them as FCM counts.
+-- `texts` has the most bytes of title, subtitle and body. Ids of producers count as 200 bytes, an instance id as 64.
+CREATE FUNCTION postbell.largest_members(members jsonb, keys jsonb, texts jsonb, is_fcm boolean) RETURNS int
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(sum(octet_length(m.key) + CASE
+        WHEN NOT is_fcm THEN 4 + v.bytes + CASE WHEN v.is_bare THEN 0 ELSE 2 END
+        -- one of Postbell's own names is sent as payload.NAME
+        WHEN m.key IN (
+            'notification_id', 'title', 'subtitle', 'body', 'title_loc_key', 'title_loc_args', 'subtitle_loc_key',
+            'subtitle_loc_args', 'body_loc_key', 'body_loc_args', 'badge', 'sound', 'thread', 'category', 'silent',
+            'tag') THEN 8 + v.bytes
+        ELSE v.bytes
+    END - CASE
+        -- a list is its ids with commas between them
+        WHEN is_fcm AND keys -> u.name ->> 'type' = 'uuids' THEN 2 + 2 * (keys -> u.name ->> 'length')::int
+        ELSE 0
+    END), 0)::int
+    FROM jsonb_each(members) m
+    CROSS JOIN LATERAL (SELECT substring(m.value #>> '{}' FROM '^\{([^{}]+)\}$') AS name) u
+    CROSS JOIN LATERAL (
+        SELECT
+            u.name IS NULL AND jsonb_typeof(m.value) <> 'string' OR u.name IN ('$badge', '$silent')
+                OR coalesce(keys -> u.name ->> 'type' IN ('int', 'bool', 'uuids'), false) AS is_bare,
+            coalesce(
+                postbell.value_bytes(keys -> u.name),
+                (texts ->> u.name)::int,
+                CASE u.name
+                    WHEN '$id' THEN 36
+                    WHEN '$thread' THEN 200
+                    WHEN '$instance' THEN 64
+                    WHEN '$mapping' THEN 16
+                    WHEN '$badge' THEN 11
+                    WHEN '$silent' THEN 1
+                END,
+                octet_length(m.value #>> '{}')) AS bytes
+    ) v
+$$;
+
+-- Most bytes that notifications of a kind come to: the body for APNs, and keys and values of `data` for FCM. Null for
+-- raw kinds, of which nothing is known. At most a few dozen too many, never too few (KindSizeTests).
+CREATE FUNCTION postbell.largest_bytes(kind postbell.kinds, OUT apns int, OUT fcm int)
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    texts   jsonb;
+    visible int;
+    members jsonb := kind.content -> 'data';
+BEGIN
+    IF kind.presentation = 'raw' THEN
+        RETURN;
+    END IF;
+    SELECT
+        jsonb_object_agg('$' || t.name, t.bytes),
+        sum(t.bytes + CASE
+            WHEN t.bytes = 0 THEN 0
+            WHEN kind.presentation = 'localized' THEN length(t.name) + 14
+            ELSE length(t.name) + 6
+        END)
+    INTO texts, visible
+    FROM (
+        SELECT n.name, coalesce(postbell.largest_text(
+            kind.presentation, kind.content -> n.name, kind.payload_keys, kind.content -> 'labels'), 0) AS bytes
+        FROM unnest(ARRAY['title', 'subtitle', 'body']) n(name)
+    ) t;
+    visible := visible
+        + CASE WHEN kind.group_by_thread THEN 215 ELSE 0 END
+        + coalesce(octet_length(to_json(kind.sound)::text) + 9, 0)
+        + coalesce(octet_length(to_json(kind.category)::text) + 12, 0);
+    IF members IS NULL THEN
+        SELECT coalesce(jsonb_object_agg(k.key, '{' || k.key || '}'), '{}') INTO members
+        FROM jsonb_each(kind.payload_keys) k
+        WHERE k.value ->> 'type' <> 'text';
+    END IF;
+    apns := CASE
+        WHEN kind.content ? 'form' THEN 28
+        ELSE
+            -- {"aps":{"alert":{…},"badge":-2147483648,"interruption-level":"…","mutable-content":1},"container":{…}}
+            CASE
+                WHEN kind.push_type IN ('alert', 'voip') THEN
+                    85 + visible + greatest(length(kind.interruption_level), 7)
+                ELSE 35
+            END
+            + coalesce(octet_length(kind.content ->> 'container') + 6, 0)
+            + postbell.largest_members(members, kind.payload_keys, texts, false)
+    END;
+    fcm := CASE
+        WHEN kind.content ? 'fcm' THEN
+            postbell.largest_members(kind.content -> 'fcm', kind.payload_keys, texts, true)
+        WHEN kind.content ? 'form' THEN 67
+        -- notification_id, silent and tag; badge
+        ELSE 51 + 7 + 203 + CASE kind.push_type WHEN 'background' THEN 0 ELSE visible + 16 END
+            + postbell.largest_members(members, kind.payload_keys, texts, true)
+    END;
+END
+$$;
+
+-- What is to be said of a kind that can come to more than its providers take; null when it cannot.
+CREATE FUNCTION postbell.size_warning(kind postbell.kinds) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT string_agg(l.bytes || ' bytes for ' || l.provider || ', which takes ' || l.most, ', and ')
+    FROM postbell.largest_bytes(kind) b
+    CROSS JOIN LATERAL (VALUES
+        ('APNs', b.apns, CASE kind.push_type WHEN 'voip' THEN 5120 ELSE 4096 END),
+        ('FCM', b.fcm, 4096)
+    ) l(provider, bytes, most)
+    WHERE l.bytes > l.most
+$$;
+
+-- A kind is not refused for it: the longest values are rare, and each body is measured before it is sent.
+CREATE FUNCTION postbell.kinds_warn_of_size() RETURNS trigger
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    warning text;
+BEGIN
+    BEGIN
+        warning := postbell.size_warning(NEW);
+    EXCEPTION WHEN OTHERS THEN
+        RETURN NULL;  -- not by define_kind, and of another form: what it is, workers say
+    END;
+    IF warning IS NOT NULL THEN
+        RAISE WARNING USING MESSAGE = 'kind.size: kind "' || NEW.name || '" can come to ' || warning;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER kinds_warn_of_size
+    AFTER INSERT ON postbell.kinds
+    FOR EACH ROW
+    EXECUTE FUNCTION postbell.kinds_warn_of_size();
+
 REVOKE ALL ON FUNCTION
     postbell.visible_text(text),
     postbell.holds_credential(text),
@@ -190,7 +370,13 @@ REVOKE ALL ON FUNCTION
     postbell.set_instance(text, text),
     postbell.open_of_kinds(int[]),
     postbell.drop_kind(text),
-    postbell.kinds_keep_open()
+    postbell.kinds_keep_open(),
+    postbell.value_bytes(jsonb),
+    postbell.largest_text(text, jsonb, jsonb, jsonb),
+    postbell.largest_members(jsonb, jsonb, jsonb, boolean),
+    postbell.largest_bytes(postbell.kinds),
+    postbell.size_warning(postbell.kinds),
+    postbell.kinds_warn_of_size()
 FROM PUBLIC;
 
 RESET ROLE;
