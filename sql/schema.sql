@@ -5,6 +5,40 @@ ALTER SCHEMA postbell OWNER TO postbell_owner;
 
 COMMENT ON SCHEMA postbell IS 'Push notifications: facts are appended and never rewritten, work moves from queue to leases to deliveries';
 
+CREATE TYPE postbell.import_row AS (
+	place bigint,
+	line bigint,
+	principal_id text,
+	client_device_id text,
+	provider text,
+	app text,
+	token text,
+	environment text,
+	name text,
+	kind text,
+	platform text,
+	device_ref text,
+	session_ref text,
+	known_at timestamp with time zone,
+	fault text,
+	device_no bigint,
+	holder bigint,
+	older bigint[],
+	route_no smallint,
+	fingerprint integer,
+	verdict text
+);
+
+ALTER TYPE postbell.import_row OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.acts_for(principal text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT coalesce(nullif(current_setting('postbell.principal_id', true), '') = principal, true)
+$$;
+
+ALTER FUNCTION postbell.acts_for(principal text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) RETURNS SETOF uuid
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -255,12 +289,13 @@ CREATE FUNCTION postbell.audit_registry(since timestamp with time zone) RETURNS 
     JOIN postbell.outbox o ON o.id = s.notification_id
     WHERE s.at >= since AND s.tenant_no <> o.tenant_no
 
-    -- a live token of a device that says it has none to give
+    -- a live token of a device that says it has none to give, or an environment where the provider has none
     UNION ALL
     SELECT 'device_shape', NULL, 'device ' || d.device_no
     FROM postbell.devices d
     WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0))
         OR (d.status IN ('disabled', 'revoked') AND d.token IS NOT NULL)
+        OR (d.provider = 'apns') <> (d.environment IS NOT NULL)
 
     UNION ALL
     SELECT 'token_twice', NULL, 'devices ' || string_agg(d.device_no::text, ', ' ORDER BY d.device_no)
@@ -777,6 +812,43 @@ $_$;
 
 ALTER FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.device_activate(device_id uuid) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    AS $$
+DECLARE
+    tenant  text := postbell.session_tenant();
+    reading timestamptz := clock_timestamp();
+    device  postbell.devices;
+    owner   text;
+BEGIN
+    SELECT d.principal_id INTO owner
+    FROM postbell.devices d
+    WHERE d.id = device_activate.device_id AND d.tenant_id = tenant AND postbell.acts_for(d.principal_id);
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM postbell.lock_registrations(tenant, owner);
+    UPDATE postbell.devices d SET
+        status = 'active',
+        updated_at = reading
+    WHERE d.id = device_activate.device_id AND d.status = 'pending'
+    RETURNING d.* INTO device;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM postbell.device_event(device, 'device.activated', device.token_seq::text);
+    IF device.token IS NOT NULL THEN
+        PERFORM postbell.device_joins(device);
+    END IF;
+    RETURN true;
+END
+$$;
+
+ALTER FUNCTION postbell.device_activate(device_id uuid) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.device_delete(device_id uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -786,7 +858,7 @@ DECLARE
     device postbell.devices;
 BEGIN
     DELETE FROM postbell.devices d
-    WHERE d.id = device_delete.device_id AND d.tenant_id = tenant
+    WHERE d.id = device_delete.device_id AND d.tenant_id = tenant AND postbell.acts_for(d.principal_id)
     RETURNING d.* INTO device;
     IF NOT FOUND THEN
         RETURN false;
@@ -907,23 +979,86 @@ ALTER TABLE ONLY postbell.devices FORCE ROW LEVEL SECURITY;
 ALTER TABLE postbell.devices OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb DEFAULT '{}'::jsonb) RETURNS void
-    LANGUAGE sql
+    LANGUAGE plpgsql
     AS $$
+#variable_conflict use_variable
+DECLARE
+    reading timestamptz := clock_timestamp();
+BEGIN
     INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, device_id, detail)
-    SELECT
-        postbell.uuid7(reading),
-        reading,
-        device.tenant_id,
-        name,
-        name || ':' || device.device_no || ':' || key,
-        device.principal_id,
-        device.id,
-        jsonb_build_object('fingerprint', postbell.fingerprint_text(device.fingerprint)) || detail
-    FROM clock_timestamp() reading
-    ON CONFLICT DO NOTHING
+    VALUES (
+        postbell.uuid7(reading), reading, device.tenant_id, name, name || ':' || device.device_no || ':' || key,
+        device.principal_id, device.id,
+        jsonb_build_object('fingerprint', postbell.fingerprint_text(device.fingerprint)) || detail)
+    ON CONFLICT DO NOTHING;
+END
 $$;
 
 ALTER FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.fingerprint_text(fingerprint integer) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> 25) & 31) + 1, 1)
+        || pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> 20) & 31) + 1, 1)
+        || pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> 15) & 31) + 1, 1)
+        || pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> 10) & 31) + 1, 1)
+        || pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> 5) & 31) + 1, 1)
+        || pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', (fingerprint & 31) + 1, 1)
+$$;
+
+ALTER FUNCTION postbell.fingerprint_text(fingerprint integer) OWNER TO postbell_owner;
+
+CREATE VIEW postbell.device_view AS
+ SELECT d.id AS device_id,
+    d.tenant_id,
+    d.principal_id,
+    d.client_device_id,
+    d.name,
+    d.kind,
+    d.platform,
+    d.app,
+    d.provider,
+    d.environment,
+        CASE
+            WHEN (d.token IS NOT NULL) THEN postbell.fingerprint_text(d.fingerprint)
+            ELSE NULL::text
+        END AS token_fingerprint,
+    d.status,
+    d.disabled_reason,
+    d.muted_kinds,
+    d.device_ref,
+    d.session_ref,
+    d.failure_count,
+    NULLIF(d.token_registered_at, '-infinity'::timestamp with time zone) AS token_registered_at,
+    d.push_token_updated_at,
+    d.push_token_invalidated_at,
+    d.last_success_at,
+    d.last_seen_at,
+    d.created_at,
+    d.updated_at
+   FROM postbell.devices d;
+
+ALTER TABLE postbell.device_view OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_get(device_id uuid, principal_id text DEFAULT NULL::text) RETURNS SETOF postbell.device_view
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    tenant text := postbell.session_tenant();
+BEGIN
+    RETURN QUERY
+    SELECT d.*
+    FROM postbell.device_view d
+    WHERE d.device_id = device_get.device_id
+        AND d.tenant_id = tenant
+        AND postbell.acts_for(d.principal_id)
+        AND (device_get.principal_id IS NULL OR d.principal_id = device_get.principal_id);
+END
+$$;
+
+ALTER FUNCTION postbell.device_get(device_id uuid, principal_id text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_joins(device postbell.devices) RETURNS void
     LANGUAGE plpgsql
@@ -932,9 +1067,9 @@ DECLARE
     joined smallint[];
 BEGIN
     WITH waiting AS MATERIALIZED (
-        -- addressed to this device, not over, and in the queue
+        -- addressed to this device, not over, and in the queue, which is looked into row by row
         SELECT
-            q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at,
+            q.tid, q.notification_id, q.route_no, q.tenant_no, q.urgency, q.due_at,
             o.planned_at, o.device_no, o.except_device_no, o.apps
         FROM (
             SELECT o.id, o.planned_at, o.device_no, o.except_device_no, k.apps
@@ -950,13 +1085,16 @@ BEGIN
             ORDER BY o.id DESC
             LIMIT 1000
         ) o
-        JOIN postbell.queue q ON q.notification_id = o.id
-        FOR KEY SHARE OF q SKIP LOCKED
+        CROSS JOIN LATERAL (
+            SELECT p.ctid AS tid, p.notification_id, p.route_no, p.tenant_no, p.urgency, p.due_at
+            FROM postbell.queue p
+            WHERE p.notification_id = o.id
+            FOR KEY SHARE SKIP LOCKED
+        ) q
     ),
     moved AS (
-        DELETE FROM postbell.queue q
-        USING waiting w
-        WHERE w.route_no = 0 AND q.notification_id = w.notification_id AND q.route_no = 0
+        DELETE FROM postbell.queue
+        WHERE ctid = ANY (ARRAY(SELECT w.tid FROM waiting w WHERE w.route_no = 0))
     ),
     added AS (
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency, prior)
@@ -978,9 +1116,10 @@ BEGIN
                 AND (w.except_device_no IS NULL OR v.device_no <> w.except_device_no)
                 AND (w.apps IS NULL OR v.app = ANY (w.apps))
         ) r
-        WHERE NOT EXISTS (
-                SELECT 1 FROM postbell.queue p
-                WHERE p.notification_id = w.notification_id AND p.route_no = r.route_no)
+        -- an expression, not a join, which could read the whole queue
+        WHERE (
+                SELECT true FROM postbell.queue p
+                WHERE p.notification_id = w.notification_id AND p.route_no = r.route_no) IS NULL
             AND NOT EXISTS (
                 SELECT 1 FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
                 WHERE l.route_no = r.route_no
@@ -997,6 +1136,33 @@ END
 $$;
 
 ALTER FUNCTION postbell.device_joins(device postbell.devices) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_list(principal_id text, after text DEFAULT NULL::text, max_rows integer DEFAULT 100) RETURNS SETOF postbell.device_view
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    SET jit TO 'off'
+    AS $$
+DECLARE
+    tenant text := postbell.session_tenant();
+BEGIN
+    IF NOT coalesce(max_rows BETWEEN 1 AND 1000, false) THEN
+        PERFORM postbell.refuse('device.invalid', 'a page has 1 to 1,000 devices');
+    END IF;
+    RETURN QUERY
+    SELECT d.*
+    FROM postbell.device_view d
+    WHERE d.tenant_id = tenant
+        AND d.principal_id = device_list.principal_id
+        AND d.client_device_id > coalesce(after, '')
+        AND postbell.acts_for(device_list.principal_id)
+    ORDER BY d.client_device_id
+    LIMIT max_rows;
+END
+$$;
+
+ALTER FUNCTION postbell.device_list(principal_id text, after text, max_rows integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_mute(device_id uuid, kinds text[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1015,7 +1181,7 @@ BEGIN
     UPDATE postbell.devices d SET
         muted_kinds = muted,
         updated_at = clock_timestamp()
-    WHERE d.id = device_mute.device_id AND d.tenant_id = tenant;
+    WHERE d.id = device_mute.device_id AND d.tenant_id = tenant AND postbell.acts_for(d.principal_id);
     IF NOT FOUND THEN
         PERFORM postbell.refuse('device.unknown', 'there is no such device');
     END IF;
@@ -1024,137 +1190,110 @@ $$;
 
 ALTER FUNCTION postbell.device_mute(device_id uuid, kinds text[]) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text DEFAULT NULL::text, name text DEFAULT NULL::text, kind text DEFAULT NULL::text, platform text DEFAULT NULL::text, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) RETURNS record
+CREATE FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text DEFAULT NULL::text, name text DEFAULT NULL::text, kind text DEFAULT NULL::text, platform text DEFAULT NULL::text, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, pending boolean DEFAULT false, idempotency_key text DEFAULT NULL::text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $_$
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    AS $$
 #variable_conflict use_variable
 DECLARE
     tenant  text := postbell.session_tenant();
-    reading timestamptz := clock_timestamp();
+    reading timestamptz;
     device  postbell.devices;
-    former  postbell.devices;
-    fresh   boolean := false;
-    changed boolean;
+    hash    bytea;
+    kept    postbell.idempotency_keys;
+    fault   text;
 BEGIN
-    IF provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN
-        PERFORM postbell.refuse('device.provider', 'this instance serves apns and fcm');
+    token := postbell.normal_token(provider, token);
+    fault := postbell.registration_fault(
+        principal_id, client_device_id, provider, app, token, environment, name, kind, platform, device_ref,
+        session_ref);
+    IF fault IS NULL AND NOT coalesce(postbell.is_name(idempotency_key), true) THEN
+        PERFORM postbell.refuse('device.invalid', 'an idempotency key is 1 to 200 printable ASCII characters');
     END IF;
-    IF (provider = 'apns') <> (environment IS NOT NULL)
-            OR environment NOT IN ('production', 'sandbox') THEN
-        PERFORM postbell.refuse(
-            'device.environment', 'environment is production or sandbox for apns, and absent elsewhere');
+    IF fault IS NULL AND NOT postbell.acts_for(principal_id) THEN
+        fault := 'notification.not_permitted';
     END IF;
-    IF provider = 'apns' THEN
-        token := lower(token);
-    END IF;
-    IF token IS NULL
-            OR octet_length(token) > 1024
-            OR token !~ (CASE provider WHEN 'apns' THEN '^([0-9a-f]{2}){8,}$' ELSE '^[!-~]{8,}$' END) THEN
-        PERFORM postbell.refuse('device.token', 'the push token is not one of this provider');
-    END IF;
-    IF NOT coalesce(postbell.is_name(principal_id) AND postbell.is_name(client_device_id), false)
-            OR app IS NULL
-            OR octet_length(app) > 255
-            OR app !~ '^[A-Za-z0-9._-]+$'
-            OR octet_length(name) > 200
-            OR octet_length(platform) > 100
-            OR octet_length(device_ref) > 200
-            OR octet_length(session_ref) > 200
-            OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface') THEN
-        PERFORM postbell.refuse(
-            'device.invalid', 'principal, client device id, app, name, kind, platform or reference out of range');
+    IF fault IS NOT NULL THEN
+        PERFORM postbell.refuse(fault, postbell.registration_detail(fault));
     END IF;
     PERFORM postbell.tenant_number(tenant);
-    -- registrations of one principal, and of one token, one after the other: the join below relies on it
-    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.principal ' || tenant || ' ' || principal_id, 0));
+    PERFORM postbell.lock_registrations(tenant, principal_id);
+    reading := clock_timestamp();
+    IF idempotency_key IS NOT NULL THEN
+        hash := postbell.request_hash(jsonb_build_array(
+            client_device_id, provider, app, token, environment, name, kind, platform, device_ref, session_ref,
+            pending)::text);
+        SELECT k.* INTO kept
+        FROM postbell.idempotency_keys k
+        WHERE k.tenant_id = tenant
+            AND k.principal_id = principal_id
+            AND k.key = idempotency_key
+            AND k.created_at > reading - postbell.idempotency_period();
+        IF FOUND AND kept.request_hash <> hash THEN
+            PERFORM postbell.refuse('device.conflict', 'this idempotency key belongs to another request');
+        ELSIF FOUND THEN
+            device_id := kept.device_id;
+            device_status := kept.device_status;
+            token_fingerprint := kept.token_fingerprint;
+            RETURN;
+        END IF;
+    END IF;
+    IF NOT postbell.is_served(provider) THEN
+        PERFORM postbell.refuse('device.provider', postbell.registration_detail('device.provider'));
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.token ' || token, 0));
 
-    -- the device and whoever has its token, locked in one order: two phones that swap their tokens wait for one another
-    -- in turn
-    PERFORM 1 FROM postbell.devices d
-    WHERE d.device_no IN (
-        SELECT t.device_no FROM postbell.devices t
-        WHERE t.token = token AND t.provider = provider AND t.environment IS NOT DISTINCT FROM environment
-        UNION ALL
-        SELECT o.device_no FROM postbell.devices o
-        WHERE o.tenant_id = tenant AND o.principal_id = principal_id AND o.client_device_id = client_device_id)
-    ORDER BY d.device_no
-    FOR NO KEY UPDATE;
-    FOR former IN
-        SELECT d.* FROM postbell.devices d
-        WHERE d.token = token
-            AND d.provider = provider
-            AND d.environment IS NOT DISTINCT FROM environment
-            AND (d.tenant_id, d.principal_id, d.client_device_id) <> (tenant, principal_id, client_device_id)
-        FOR NO KEY UPDATE
-    LOOP
-        UPDATE postbell.devices d SET
-            token = NULL,
-            push_token_invalidated_at = reading,
-            updated_at = reading
-        WHERE d.device_no = former.device_no;
-        PERFORM postbell.device_event(
-            former, 'device.push_token_invalidated', former.token_seq::text, '{"reason": "token_moved"}');
+    device.tenant_id := tenant;
+    device.principal_id := principal_id;
+    device.client_device_id := client_device_id;
+    device.provider := provider;
+    device.environment := environment;
+    device.app := app;
+    device.route_no := postbell.route_number(provider, environment, app);
+    device.token := token;
+    device.fingerprint := postbell.token_fingerprint(token);
+    device.status := CASE WHEN pending THEN 'pending' ELSE 'active' END;
+    device.name := name;
+    device.kind := kind;
+    device.platform := platform;
+    device.device_ref := device_ref;
+    device.session_ref := session_ref;
+    FOR attempt IN 1..3 LOOP
+        BEGIN
+            device := postbell.store_registration(device, reading);
+            EXIT;
+        EXCEPTION WHEN unique_violation THEN
+            -- an import, which does not lock tokens, has committed this one meanwhile: now it is seen, and moves
+            IF attempt = 3 THEN
+                PERFORM postbell.refuse('device.busy', 'this token is being registered elsewhere; try again');
+            END IF;
+        END;
     END LOOP;
-
-    SELECT d.* INTO device
-    FROM postbell.devices d
-    WHERE d.tenant_id = tenant AND d.principal_id = principal_id AND d.client_device_id = client_device_id
-    FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
-        fresh := true;
-        INSERT INTO postbell.devices AS d (
-            id, tenant_id, principal_id, client_device_id, provider, environment, app, route_no)
-        VALUES (
-            postbell.uuid7(reading), tenant, principal_id, client_device_id, provider, environment, app,
-            postbell.route_number(provider, environment, app))
-        RETURNING d.* INTO device;
-    ELSIF device.status = 'revoked' AND device.disabled_reason = 'erased' THEN
-        PERFORM postbell.refuse('device.revoked', 'this device was revoked for good');
+    IF device.status = 'active' THEN
+        PERFORM postbell.device_joins(device);
     END IF;
-    changed := fresh OR device.token IS DISTINCT FROM token OR device.status <> 'active';
-    UPDATE postbell.devices d SET
-        provider = provider,
-        environment = environment,
-        app = app,
-        route_no = postbell.route_number(provider, environment, app),
-        rerouted_at =
-            CASE WHEN (d.provider, d.app) = (provider, app) AND d.environment IS NOT DISTINCT FROM environment
-                THEN d.rerouted_at ELSE reading END,
-        token = token,
-        token_registered_at = reading,
-        fingerprint = postbell.token_fingerprint(token),
-        token_seq = d.token_seq + CASE WHEN d.token IS DISTINCT FROM token THEN 1 ELSE 0 END,
-        push_token_updated_at =
-            CASE WHEN d.token IS DISTINCT FROM token THEN reading ELSE d.push_token_updated_at END,
-        push_token_invalidated_at = NULL,
-        failure_count = CASE WHEN d.token IS DISTINCT FROM token THEN 0 ELSE d.failure_count END,
-        success_due_at = '-infinity',
-        status = 'active',
-        disabled_reason = NULL,
-        name = coalesce(name, d.name),
-        kind = coalesce(kind, d.kind),
-        platform = coalesce(platform, d.platform),
-        device_ref = coalesce(device_ref, d.device_ref),
-        session_ref = coalesce(session_ref, d.session_ref),
-        last_seen_at = reading,
-        updated_at = reading
-    WHERE d.device_no = device.device_no
-    RETURNING d.* INTO device;
-    IF fresh THEN
-        PERFORM postbell.device_event(device, 'device.registered', device.token_seq::text);
-    ELSIF changed THEN
-        PERFORM postbell.device_event(device, 'device.push_token_updated', device.token_seq::text);
-    END IF;
-    PERFORM postbell.device_joins(device);
     device_id := device.id;
     device_status := device.status;
     token_fingerprint := postbell.fingerprint_text(device.fingerprint);
+    IF idempotency_key IS NOT NULL THEN
+        -- in the place of one that is too old to count
+        INSERT INTO postbell.idempotency_keys AS k (
+            created_at, device_id, tenant_id, principal_id, key, device_status, token_fingerprint, request_hash)
+        VALUES (
+            reading, device_id, tenant, principal_id, idempotency_key, device_status, token_fingerprint, hash)
+        ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO UPDATE SET
+            created_at = excluded.created_at,
+            device_id = excluded.device_id,
+            device_status = excluded.device_status,
+            token_fingerprint = excluded.token_fingerprint,
+            request_hash = excluded.request_hash;
+    END IF;
 END
-$_$;
+$$;
 
-ALTER FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, pending boolean, idempotency_key text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.device_revoke(device_id uuid DEFAULT NULL::uuid, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, principal_id text DEFAULT NULL::text, reason text DEFAULT 'device_revoked'::text) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1177,6 +1316,7 @@ BEGIN
     FOR device IN
         SELECT d.* FROM postbell.devices d
         WHERE d.tenant_id = tenant
+            AND postbell.acts_for(d.principal_id)
             AND (device_id IS NULL OR d.id = device_id)
             AND (device_ref IS NULL OR d.device_ref = device_ref)
             AND (session_ref IS NULL OR d.session_ref = session_ref)
@@ -1201,6 +1341,163 @@ END
 $$;
 
 ALTER FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.device_test(device_id uuid, idempotency_key text DEFAULT NULL::text) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    tenant text := postbell.session_tenant();
+    device postbell.devices;
+    named  text := coalesce(device_test.idempotency_key, gen_random_uuid()::text);
+    made   uuid;
+BEGIN
+    IF NOT postbell.is_name(named) OR octet_length(named) > 100 THEN
+        PERFORM postbell.refuse('device.invalid', 'the idempotency key of a test is 1 to 100 ASCII characters');
+    END IF;
+    SELECT d.* INTO device
+    FROM postbell.devices d
+    WHERE d.id = device_test.device_id AND d.tenant_id = tenant AND postbell.acts_for(d.principal_id);
+    named := 'device.test:' || device.id || ':' || named;
+    SELECT o.id INTO made FROM postbell.outbox o WHERE o.tenant_id = tenant AND o.dedupe_key = named;
+    IF FOUND THEN
+        RETURN made;
+    END IF;
+    IF device.id IS NULL THEN
+        PERFORM postbell.refuse('device.unknown', 'there is no such device');
+    ELSIF device.status = 'revoked' THEN
+        PERFORM postbell.refuse('device.revoked', 'this device was revoked: it has to register again');
+    ELSIF device.status = 'pending' THEN
+        PERFORM postbell.refuse('device.pending', 'this device waits for its approval (device_activate)');
+    ELSIF device.token IS NULL THEN
+        PERFORM postbell.refuse('device.no_token', 'this device has no token now: it has to register again');
+    END IF;
+    INSERT INTO postbell.outbox AS o (tenant_id, principal_id, kind, dedupe_key, device_id)
+    VALUES (tenant, device.principal_id, 'test', named, device.id)
+    ON CONFLICT DO NOTHING
+    RETURNING o.id INTO made;
+    IF made IS NULL THEN
+        -- somebody else's call with this key, which has committed meanwhile
+        SELECT o.id INTO made FROM postbell.outbox o WHERE o.tenant_id = tenant AND o.dedupe_key = named;
+    END IF;
+    RETURN made;
+END
+$$;
+
+ALTER FUNCTION postbell.device_test(device_id uuid, idempotency_key text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.devices_import(rows jsonb, all_or_nothing boolean DEFAULT false, OUT registered integer, OUT updated integer, OUT unchanged integer, OUT kept integer, OUT refused integer, OUT faults jsonb) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+    tenant  text := postbell.session_tenant();
+    reading timestamptz;
+    given   postbell.import_row[];
+    judged  postbell.import_row[];
+    stored  postbell.import_row[];
+    device  postbell.devices;
+BEGIN
+    IF jsonb_typeof(rows) IS DISTINCT FROM 'array'
+            OR jsonb_array_length(rows) > 100000
+            OR EXISTS (SELECT FROM jsonb_array_elements(rows) e(value) WHERE jsonb_typeof(e.value) <> 'object') THEN
+        PERFORM postbell.refuse('device.invalid', 'an import is a JSON array of at most 100,000 objects');
+    END IF;
+    PERFORM postbell.tenant_number(tenant);
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.registry ' || tenant, 0));
+    reading := clock_timestamp();
+    given := ARRAY(SELECT r FROM postbell.read_import(rows, reading) r ORDER BY r.place);
+    PERFORM postbell.route_number(r.provider, r.environment, r.app)
+    FROM (SELECT DISTINCT u.provider, u.environment, u.app FROM unnest(given) u WHERE u.fault IS NULL) r;
+    FOR attempt IN 1..3 LOOP
+        BEGIN
+            -- in one order with all others who lock devices
+            PERFORM
+            FROM (
+                SELECT DISTINCT n.device_no
+                FROM unnest(given) r
+                CROSS JOIN LATERAL postbell.import_devices(tenant, r) f
+                CROSS JOIN LATERAL unnest(ARRAY[f.device_no, f.holder] || f.older) n(device_no)
+            ) n
+            JOIN postbell.devices d ON d.device_no = n.device_no
+            ORDER BY d.device_no
+            FOR NO KEY UPDATE OF d;
+            judged := ARRAY(SELECT r FROM postbell.judge_import(tenant, given) r);
+            SELECT
+                count(*) FILTER (WHERE r.verdict = 'new'),
+                count(*) FILTER (WHERE r.verdict = 'changed'),
+                count(*) FILTER (WHERE r.verdict = 'unchanged'),
+                count(*) FILTER (WHERE r.verdict = 'kept'),
+                count(*) FILTER (WHERE r.fault IS NOT NULL),
+                coalesce(
+                    jsonb_agg(jsonb_build_object('line', r.line, 'code', r.fault) ORDER BY r.place)
+                        FILTER (WHERE r.fault IS NOT NULL),
+                    '[]')
+            INTO registered, updated, unchanged, kept, refused, faults
+            FROM unnest(judged) r;
+            IF all_or_nothing AND refused > 0 THEN
+                registered := 0;
+                updated := 0;
+                RETURN;
+            END IF;
+            stored := ARRAY(SELECT r FROM unnest(judged) r WHERE r.verdict IN ('new', 'changed'));
+            -- whoever it belongs to has nothing else that tells: an event for each of these devices
+            PERFORM postbell.take_tokens(ARRAY(SELECT r.holder FROM unnest(stored) r), reading);
+            PERFORM postbell.replace_registration(u.device_no, reading)
+            FROM unnest(stored) r
+            CROSS JOIN LATERAL unnest(r.older) u(device_no);
+            PERFORM postbell.store_import(tenant, stored, reading);
+            EXIT;
+        EXCEPTION WHEN unique_violation THEN
+            -- a registration of another tenant has committed one of these tokens meanwhile: now it is seen, and moves
+            IF attempt = 3 THEN
+                PERFORM postbell.refuse('device.busy', 'a token of it is being registered elsewhere; try again');
+            END IF;
+        END;
+    END LOOP;
+    IF registered + updated = 0 THEN
+        RETURN;
+    END IF;
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, detail)
+    SELECT e.id, reading, tenant, 'device.imported', 'device.imported:' || e.id,
+        jsonb_build_object('registered', registered, 'updated', updated)
+    FROM (SELECT postbell.uuid7(reading) AS id OFFSET 0) e;
+    -- who has something open: the others need not join anything
+    FOR device IN
+        SELECT d.*
+        FROM unnest(stored) r
+        CROSS JOIN LATERAL (
+            SELECT true
+            FROM postbell.outbox o
+            WHERE o.tenant_id = tenant
+                AND o.principal_id = r.principal_id
+                AND o.id >= postbell.uuid_floor(reading - interval '31 days')
+                AND o.expires_at > reading
+            LIMIT 1
+        ) o
+        CROSS JOIN LATERAL (
+            SELECT d.*
+            FROM postbell.devices d
+            WHERE d.tenant_id = tenant
+                AND d.principal_id = r.principal_id
+                AND d.client_device_id = r.client_device_id
+            LIMIT 1
+        ) d
+        WHERE d.status = 'active'
+    LOOP
+        PERFORM postbell.device_joins(device);
+    END LOOP;
+END
+$$;
+
+ALTER FUNCTION postbell.devices_import(rows jsonb, all_or_nothing boolean, OUT registered integer, OUT updated integer, OUT unchanged integer, OUT kept integer, OUT refused integer, OUT faults jsonb) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.drop_kind(name text) RETURNS boolean
     LANGUAGE plpgsql
@@ -1303,17 +1600,6 @@ END
 $$;
 
 ALTER FUNCTION postbell.erase(tenant text, thread text) OWNER TO postbell_owner;
-
-CREATE FUNCTION postbell.fingerprint_text(fingerprint integer) RETURNS text
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    AS $$
-    SELECT pg_catalog.string_agg(
-        pg_catalog.substr('0123456789abcdefghjkmnpqrstvwxyz', ((fingerprint >> shift) & 31) + 1, 1),
-        '' ORDER BY shift DESC)
-    FROM pg_catalog.generate_series(0, 25, 5) shift
-$$;
-
-ALTER FUNCTION postbell.fingerprint_text(fingerprint integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.heartbeat_limit() RETURNS interval
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1433,6 +1719,49 @@ $_$;
 
 ALTER FUNCTION postbell.hook_function(function_schema name, function_name name) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.idempotency_period() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT interval '24 hours'
+$$;
+
+ALTER FUNCTION postbell.idempotency_period() OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.import_devices(tenant text, given postbell.import_row) RETURNS TABLE(device_no bigint, holder bigint, older bigint[])
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT o.device_no, CASE WHEN h.device_no IS DISTINCT FROM o.device_no THEN h.device_no END, i.numbers
+    FROM (SELECT array_agg(d.device_no) AS numbers
+        FROM postbell.devices d
+        WHERE d.tenant_id = tenant
+            AND d.device_ref = given.device_ref
+            AND d.principal_id = given.principal_id
+            AND d.provider = given.provider
+            AND d.app = given.app
+            AND d.client_device_id <> given.client_device_id
+            AND d.token IS NOT NULL
+    ) i
+    LEFT JOIN LATERAL (
+        SELECT d.device_no
+        FROM postbell.devices d
+        WHERE d.tenant_id = tenant
+            AND d.principal_id = given.principal_id
+            AND d.client_device_id = given.client_device_id
+        LIMIT 1
+    ) o ON true
+    LEFT JOIN LATERAL (
+        SELECT d.device_no
+        FROM postbell.devices d
+        WHERE d.token = given.token
+            AND d.provider = given.provider
+            AND d.environment IS NOT DISTINCT FROM given.environment
+        LIMIT 1
+    ) h ON true
+    WHERE given.fault IS NULL
+$$;
+
+ALTER FUNCTION postbell.import_devices(tenant text, given postbell.import_row) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.install_codes(codes jsonb) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1498,6 +1827,70 @@ CREATE FUNCTION postbell.is_reason(reason text) RETURNS boolean
 $$;
 
 ALTER FUNCTION postbell.is_reason(reason text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.is_served(provider text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    providers text;
+BEGIN
+    SELECT s.value INTO providers FROM postbell.settings s WHERE s.name = 'providers';
+    RETURN coalesce(provider = ANY (string_to_array(translate(providers, ' ', ''), ',')), true);
+END
+$$;
+
+ALTER FUNCTION postbell.is_served(provider text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.judge_import(tenant text, given postbell.import_row[]) RETURNS SETOF postbell.import_row
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT
+        r.place, r.line, r.principal_id, r.client_device_id, r.provider, r.app, r.token, r.environment, r.name, r.kind,
+        r.platform, r.device_ref, r.session_ref, r.known_at, f.fault, n.device_no, n.holder, n.older,
+        v.route_no, postbell.keyed_fingerprint(k.value, r.token),
+        CASE
+            WHEN f.fault IS NOT NULL THEN NULL
+            WHEN o.token = r.token
+                AND o.token_registered_at >= t.known_at
+                AND o.route_no = v.route_no
+                AND (o.name, o.kind, o.platform, o.device_ref, o.session_ref) IS NOT DISTINCT FROM (
+                    coalesce(r.name, o.name), coalesce(r.kind, o.kind), coalesce(r.platform, o.platform),
+                    coalesce(r.device_ref, o.device_ref), coalesce(r.session_ref, o.session_ref))
+                THEN 'unchanged'
+            WHEN t.known_at < greatest(o.token_registered_at, o.push_token_invalidated_at)
+                OR (h.tenant_id = tenant AND t.known_at < h.token_registered_at)
+                OR t.known_at < (
+                    SELECT max(i.token_registered_at)
+                    FROM postbell.devices i
+                    WHERE i.device_no = ANY (n.older))
+                THEN 'kept'
+            WHEN o.device_no IS NULL THEN 'new'
+            ELSE 'changed'
+        END
+    FROM unnest(given) r
+    CROSS JOIN LATERAL (SELECT coalesce(r.known_at, '-infinity') AS known_at) t
+    JOIN postbell.secrets k ON k.name = 'fingerprint'
+    LEFT JOIN postbell.routes v ON v.provider = r.provider
+        AND v.environment IS NOT DISTINCT FROM r.environment
+        AND v.app = r.app
+    LEFT JOIN LATERAL postbell.import_devices(tenant, r) n ON true
+    LEFT JOIN postbell.devices o ON o.device_no = n.device_no
+    LEFT JOIN postbell.devices h ON h.device_no = n.holder
+    CROSS JOIN LATERAL (
+        SELECT coalesce(r.fault, CASE WHEN o.disabled_reason = 'erased' THEN 'device.revoked' END) AS fault
+    ) f
+$$;
+
+ALTER FUNCTION postbell.judge_import(tenant text, given postbell.import_row[]) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.keyed_fingerprint(secret bytea, token text) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT ('x' || encode(substring(sha256(secret || convert_to(token, 'UTF8')), 1, 4), 'hex'))::bit(32)::int
+        & 1073741823
+$$;
+
+ALTER FUNCTION postbell.keyed_fingerprint(secret bytea, token text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.kinds_keep_open() RETURNS trigger
     LANGUAGE plpgsql
@@ -1780,6 +2173,17 @@ $_$;
 
 ALTER FUNCTION postbell.leaf_fault(presentation text, place text, leaf text, keys jsonb) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.lock_registrations(tenant text, principal text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('postbell.registry ' || tenant, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.principal ' || tenant || ' ' || principal, 0));
+END
+$$;
+
+ALTER FUNCTION postbell.lock_registrations(tenant text, principal text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.mapping() RETURNS json
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1862,6 +2266,29 @@ END
 $_$;
 
 ALTER FUNCTION postbell.members_fault(place text, members jsonb, keys jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.moment(value text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE STRICT
+    AS $_$
+BEGIN
+    RETURN CASE
+        WHEN value ~ '^[0-9]{4}(-[0-9]{2}){2}[T ][0-9]{2}(:[0-9]{2}){1,2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}(:?[0-9]{2})?)$'
+            THEN value::timestamptz
+    END;
+EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format THEN
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.moment(value text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.normal_token(provider text, token text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE provider WHEN 'apns' THEN lower(token) ELSE token END
+$$;
+
+ALTER FUNCTION postbell.normal_token(provider text, token text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2269,6 +2696,30 @@ $_$;
 
 ALTER FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.prune_idempotency_keys(row_limit integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    AS $$
+DECLARE
+    pruned int;
+BEGIN
+    DELETE FROM postbell.idempotency_keys k
+    WHERE k.ctid = ANY (ARRAY(
+        SELECT o.ctid
+        FROM postbell.idempotency_keys o
+        WHERE o.created_at <= clock_timestamp() - postbell.idempotency_period()
+        ORDER BY o.created_at
+        LIMIT row_limit
+        FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS pruned = ROW_COUNT;
+    RETURN pruned;
+END
+$$;
+
+ALTER FUNCTION postbell.prune_idempotency_keys(row_limit integer) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
@@ -2314,6 +2765,64 @@ CREATE FUNCTION postbell.push_type_fault(push_type text, priority integer, prese
 $$;
 
 ALTER FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) RETURNS SETOF postbell.import_row
+    LANGUAGE sql STABLE
+    AS $_$
+    WITH served AS MATERIALIZED (
+        SELECT array_agg(p) AS providers FROM unnest('{apns,fcm}'::text[]) p WHERE postbell.is_served(p)
+    ),
+    given AS MATERIALIZED (
+        SELECT
+            a.place,
+            CASE WHEN e.line ~ '^[0-9]{1,18}$' THEN e.line::bigint ELSE a.place END AS line,
+            -- a list or an object in the place of a text would be taken as the text that it is written as
+            jsonb_path_exists(a.value, 'strict $.* ? (@.type() == "array" || @.type() == "object")') AS is_nested,
+            e.principal_id, e.client_device_id, e.provider, e.app,
+            postbell.normal_token(e.provider, e.token) AS token,
+            e.environment, e.name, e.kind, e.platform, e.device_ref, e.session_ref, e.registered_at
+        FROM jsonb_array_elements(rows) WITH ORDINALITY a(value, place)
+        CROSS JOIN LATERAL jsonb_to_record(a.value) AS e(
+            line text, principal_id text, client_device_id text, provider text, app text, token text,
+            environment text, name text, kind text, platform text, device_ref text, session_ref text,
+            registered_at text)
+    ),
+    judged AS (
+        SELECT
+            g.*,
+            -- not later than now, and null where it is not said
+            CASE WHEN m.at > reading THEN reading ELSE m.at END AS known_at,
+            coalesce(
+                postbell.registration_fault(
+                    g.principal_id, g.client_device_id, g.provider, g.app, g.token, g.environment, g.name, g.kind,
+                    g.platform, g.device_ref, g.session_ref),
+                CASE
+                    WHEN g.is_nested OR (g.registered_at IS NOT NULL AND m.at IS NULL) THEN 'device.invalid'
+                    WHEN NOT g.provider = ANY (s.providers) THEN 'device.provider'
+                    WHEN NOT postbell.acts_for(g.principal_id) THEN 'notification.not_permitted'
+                END) AS fault
+        FROM given g
+        CROSS JOIN served s
+        CROSS JOIN LATERAL (SELECT postbell.moment(g.registered_at) AS at OFFSET 0) m
+    )
+    SELECT
+        j.place, j.line, j.principal_id, j.client_device_id, j.provider, j.app, j.token, j.environment, j.name, j.kind,
+        j.platform, j.device_ref, j.session_ref, j.known_at,
+        CASE
+            WHEN j.fault IS NOT NULL THEN j.fault
+            WHEN lead(true) OVER (
+                    PARTITION BY j.fault IS NULL, j.principal_id, j.client_device_id ORDER BY j.place)
+                OR lead(true) OVER (
+                    PARTITION BY j.fault IS NULL, j.token, j.provider, j.environment ORDER BY j.place)
+                OR (j.device_ref IS NOT NULL AND lead(true) OVER (
+                    PARTITION BY j.fault IS NULL, j.principal_id, j.device_ref, j.provider, j.app ORDER BY j.place))
+                THEN 'device.duplicate'
+        END,
+        NULL::bigint, NULL::bigint, NULL::bigint[], NULL::smallint, NULL::int, NULL::text
+    FROM judged j
+$_$;
+
+ALTER FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.reader_tenant() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -2447,6 +2956,11 @@ BEGIN
         WHEN 'device.provider'             THEN 'PB104'
         WHEN 'device.invalid'              THEN 'PB105'
         WHEN 'device.revoked'              THEN 'PB106'
+        WHEN 'device.conflict'             THEN 'PB107'
+        WHEN 'device.busy'                 THEN 'PB108'
+        WHEN 'device.pending'              THEN 'PB109'
+        WHEN 'device.no_token'             THEN 'PB110'
+        WHEN 'device.duplicate'            THEN 'PB111'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
         WHEN 'kind.hook'                   THEN 'PB203'
@@ -2478,6 +2992,83 @@ END
 $$;
 
 ALTER FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.registration_detail(code text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$
+    SELECT CASE code
+        WHEN 'device.provider' THEN 'this instance does not serve that provider (setting "providers")'
+        WHEN 'device.environment' THEN 'environment is production or sandbox for apns, and absent elsewhere'
+        WHEN 'device.token' THEN 'the push token is not one of this provider'
+        WHEN 'device.invalid' THEN 'principal, client device id, app, name, kind, platform or reference out of range'
+        WHEN 'device.duplicate' THEN 'a later line is about the same device, token or installation'
+        WHEN 'device.revoked' THEN 'this device was revoked for good'
+        WHEN 'notification.not_permitted' THEN 'this session acts for another principal'
+    END
+$$;
+
+ALTER FUNCTION postbell.registration_detail(code text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.registration_fault(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $_$
+    SELECT CASE
+        WHEN provider IS NULL OR provider NOT IN ('apns', 'fcm') THEN 'device.provider'
+        WHEN (provider = 'apns') <> (environment IS NOT NULL) OR environment NOT IN ('production', 'sandbox')
+            THEN 'device.environment'
+        WHEN token IS NULL
+            OR octet_length(token) > 1024
+            OR token !~ (CASE provider WHEN 'apns' THEN '^([0-9a-f]{2}){8,}$' ELSE '^[!-~]{8,}$' END)
+            THEN 'device.token'
+        WHEN NOT coalesce(postbell.is_name(principal_id) AND postbell.is_name(client_device_id), false)
+            OR app IS NULL
+            OR octet_length(app) > 255
+            OR app !~ '^[A-Za-z0-9._-]+$'
+            OR octet_length(name) > 200
+            OR octet_length(platform) > 100
+            OR octet_length(device_ref) > 200
+            OR octet_length(session_ref) > 200
+            OR kind NOT IN ('mobile', 'laptop', 'desktop', 'web', 'cli', 'surface')
+            THEN 'device.invalid'
+    END
+$_$;
+
+ALTER FUNCTION postbell.registration_fault(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.replace_registration(device_number bigint, reading timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    device postbell.devices;
+BEGIN
+    UPDATE postbell.devices d SET
+        token = NULL,
+        push_token_invalidated_at = reading,
+        updated_at = reading,
+        status = 'disabled',
+        disabled_reason = coalesce(d.disabled_reason, 'token_invalid')
+    WHERE d.device_no = device_number AND d.token IS NOT NULL
+    RETURNING d.* INTO device;
+    IF FOUND THEN
+        PERFORM postbell.device_event(
+            device, 'device.push_token_invalidated', device.token_seq::text, '{"reason": "replaced"}');
+    END IF;
+END
+$$;
+
+ALTER FUNCTION postbell.replace_registration(device_number bigint, reading timestamp with time zone) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.request_hash(request text) RETURNS bytea
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN sha256(s.value || sha256(s.value || convert_to(request, 'UTF8')))
+        FROM postbell.secrets s
+        WHERE s.name = 'idempotency';
+END
+$$;
+
+ALTER FUNCTION postbell.request_hash(request text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2785,6 +3376,158 @@ $$;
 
 ALTER FUNCTION postbell.status_rank(status text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.store_import(tenant text, stored postbell.import_row[], reading timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    AS $$
+    UPDATE postbell.devices d SET
+        provider = r.provider,
+        environment = r.environment,
+        app = r.app,
+        route_no = r.route_no,
+        rerouted_at = CASE WHEN d.route_no = r.route_no THEN d.rerouted_at ELSE reading END,
+        token = r.token,
+        token_registered_at = coalesce(r.known_at, '-infinity'),
+        fingerprint = r.fingerprint,
+        token_seq = d.token_seq + CASE WHEN d.token IS DISTINCT FROM r.token THEN 1 ELSE 0 END,
+        push_token_updated_at =
+            CASE WHEN d.token IS DISTINCT FROM r.token THEN reading ELSE d.push_token_updated_at END,
+        push_token_invalidated_at = NULL,
+        failure_count = CASE WHEN d.token IS DISTINCT FROM r.token THEN 0 ELSE d.failure_count END,
+        success_due_at = '-infinity',
+        status = CASE d.status WHEN 'pending' THEN d.status ELSE 'active' END,
+        disabled_reason = NULL,
+        name = coalesce(r.name, d.name),
+        kind = coalesce(r.kind, d.kind),
+        platform = coalesce(r.platform, d.platform),
+        device_ref = coalesce(r.device_ref, d.device_ref),
+        session_ref = coalesce(r.session_ref, d.session_ref),
+        updated_at = reading
+    FROM unnest(stored) r
+    WHERE d.device_no = r.device_no;
+
+    INSERT INTO postbell.devices (
+        id, tenant_id, principal_id, client_device_id, provider, environment, app, route_no, token,
+        token_registered_at, fingerprint, token_seq, push_token_updated_at,
+        name, kind, platform, device_ref, session_ref, last_seen_at, created_at, updated_at)
+    SELECT
+        postbell.uuid7(reading), tenant, r.principal_id, r.client_device_id, r.provider, r.environment, r.app,
+        r.route_no, r.token,
+        -- no proof that a token is dead is older than a time that nobody knows
+        coalesce(r.known_at, '-infinity'), r.fingerprint, 1, reading,
+        r.name, r.kind, r.platform, r.device_ref, r.session_ref, coalesce(r.known_at, reading), reading, reading
+    FROM unnest(stored) r
+    WHERE r.device_no IS NULL;
+$$;
+
+ALTER FUNCTION postbell.store_import(tenant text, stored postbell.import_row[], reading timestamp with time zone) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.store_registration(wanted postbell.devices, reading timestamp with time zone) RETURNS postbell.devices
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    former postbell.devices;
+    holder bigint;
+    older  bigint[];
+    number bigint;
+BEGIN
+    SELECT d.* INTO former
+    FROM postbell.devices d
+    WHERE d.tenant_id = wanted.tenant_id
+        AND d.principal_id = wanted.principal_id
+        AND d.client_device_id = wanted.client_device_id;
+    SELECT d.device_no INTO holder
+    FROM postbell.devices d
+    WHERE d.token = wanted.token
+        AND d.provider = wanted.provider
+        AND d.environment IS NOT DISTINCT FROM wanted.environment;
+    older := ARRAY(
+        SELECT d.device_no
+        FROM postbell.devices d
+        WHERE d.tenant_id = wanted.tenant_id
+            AND d.device_ref = coalesce(wanted.device_ref, former.device_ref)
+            AND d.principal_id = wanted.principal_id
+            AND d.provider = wanted.provider
+            AND d.app = wanted.app
+            AND d.client_device_id <> wanted.client_device_id
+            AND d.token IS NOT NULL);
+    -- in one order: two phones that swap their tokens wait for one another in turn
+    FOR number IN
+        SELECT DISTINCT u FROM unnest(older || former.device_no || holder) u WHERE u IS NOT NULL ORDER BY u
+    LOOP
+        PERFORM FROM postbell.devices d WHERE d.device_no = number FOR NO KEY UPDATE;
+    END LOOP;
+    SELECT d.* INTO former
+    FROM postbell.devices d
+    WHERE d.tenant_id = wanted.tenant_id
+        AND d.principal_id = wanted.principal_id
+        AND d.client_device_id = wanted.client_device_id
+    FOR NO KEY UPDATE;
+    IF former.status = 'revoked' AND former.disabled_reason = 'erased' THEN
+        PERFORM postbell.refuse('device.revoked', postbell.registration_detail('device.revoked'));
+    END IF;
+    -- once more: one of the locks may have been waited for
+    SELECT d.device_no INTO holder
+    FROM postbell.devices d
+    WHERE d.token = wanted.token
+        AND d.provider = wanted.provider
+        AND d.environment IS NOT DISTINCT FROM wanted.environment
+        AND d.device_no IS DISTINCT FROM former.device_no;
+
+    PERFORM postbell.take_tokens(ARRAY[holder], reading);
+    FOREACH number IN ARRAY older LOOP
+        PERFORM postbell.replace_registration(number, reading);
+    END LOOP;
+
+    IF former.device_no IS NULL THEN
+        INSERT INTO postbell.devices AS d (
+            id, tenant_id, principal_id, client_device_id, provider, environment, app, route_no, token,
+            token_registered_at, fingerprint, token_seq, push_token_updated_at, status,
+            name, kind, platform, device_ref, session_ref, last_seen_at, created_at, updated_at)
+        VALUES (
+            postbell.uuid7(reading), wanted.tenant_id, wanted.principal_id, wanted.client_device_id, wanted.provider,
+            wanted.environment, wanted.app, wanted.route_no, wanted.token,
+            reading, wanted.fingerprint, 1, reading, wanted.status,
+            wanted.name, wanted.kind, wanted.platform, wanted.device_ref, wanted.session_ref, reading, reading, reading)
+        RETURNING d.* INTO wanted;
+        PERFORM postbell.device_event(wanted, 'device.registered', wanted.token_seq::text);
+        RETURN wanted;
+    END IF;
+    UPDATE postbell.devices d SET
+        provider = wanted.provider,
+        environment = wanted.environment,
+        app = wanted.app,
+        route_no = wanted.route_no,
+        rerouted_at = CASE WHEN d.route_no = wanted.route_no THEN d.rerouted_at ELSE reading END,
+        token = wanted.token,
+        token_registered_at = reading,
+        fingerprint = wanted.fingerprint,
+        token_seq = d.token_seq + CASE WHEN d.token IS DISTINCT FROM wanted.token THEN 1 ELSE 0 END,
+        push_token_updated_at =
+            CASE WHEN d.token IS DISTINCT FROM wanted.token THEN reading ELSE d.push_token_updated_at END,
+        push_token_invalidated_at = NULL,
+        failure_count = CASE WHEN d.token IS DISTINCT FROM wanted.token THEN 0 ELSE d.failure_count END,
+        success_due_at = '-infinity',
+        -- what waits for an approval goes on waiting; what was approved once needs none
+        status = CASE d.status WHEN 'pending' THEN d.status WHEN 'revoked' THEN wanted.status ELSE 'active' END,
+        disabled_reason = NULL,
+        name = coalesce(wanted.name, d.name),
+        kind = coalesce(wanted.kind, d.kind),
+        platform = coalesce(wanted.platform, d.platform),
+        device_ref = coalesce(wanted.device_ref, d.device_ref),
+        session_ref = coalesce(wanted.session_ref, d.session_ref),
+        last_seen_at = reading,
+        updated_at = reading
+    WHERE d.device_no = former.device_no
+    RETURNING d.* INTO wanted;
+    IF wanted.token_seq <> former.token_seq THEN
+        PERFORM postbell.device_event(wanted, 'device.push_token_updated', wanted.token_seq::text);
+    END IF;
+    RETURN wanted;
+END
+$$;
+
+ALTER FUNCTION postbell.store_registration(wanted postbell.devices, reading timestamp with time zone) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.supersede(tenant text, subject text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2888,6 +3631,30 @@ END
 $$;
 
 ALTER FUNCTION postbell.sync(principal text, delivered uuid[], seen text[], query uuid[], OUT obsolete uuid[], OUT unread uuid[]) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.take_tokens(device_numbers bigint[], reading timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    WITH lost AS (
+        UPDATE postbell.devices d SET
+            token = NULL,
+            push_token_invalidated_at = reading,
+            updated_at = reading
+        WHERE d.device_no = ANY (device_numbers)
+        RETURNING d.device_no, d.id, d.tenant_id, d.principal_id, d.token_seq, d.fingerprint
+    )
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, device_id, detail)
+    SELECT
+        postbell.uuid7(reading), reading, l.tenant_id, 'device.push_token_invalidated',
+        'device.push_token_invalidated:' || l.device_no || ':' || l.token_seq, l.principal_id, l.id,
+        jsonb_build_object('fingerprint', postbell.fingerprint_text(l.fingerprint), 'reason', 'token_moved')
+    FROM lost l
+    ON CONFLICT DO NOTHING;
+END
+$$;
+
+ALTER FUNCTION postbell.take_tokens(device_numbers bigint[], reading timestamp with time zone) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.target_status(outcome smallint, reason text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -3014,12 +3781,11 @@ $$;
 ALTER FUNCTION postbell.text_fault(presentation text, place text, value jsonb, keys jsonb, depth integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.token_fingerprint(token text) RETURNS integer
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
-    SELECT ('x' || encode(substring(sha256(s.value || convert_to(token, 'UTF8')), 1, 4), 'hex'))::bit(32)::int
-        & 1073741823
-    FROM postbell.secrets s
-    WHERE s.name = 'fingerprint'
+BEGIN
+    RETURN postbell.keyed_fingerprint(s.value, token) FROM postbell.secrets s WHERE s.name = 'fingerprint';
+END
 $$;
 
 ALTER FUNCTION postbell.token_fingerprint(token text) OWNER TO postbell_owner;
@@ -3309,6 +4075,21 @@ CREATE TABLE postbell.hooks (
 );
 
 ALTER TABLE postbell.hooks OWNER TO postbell_owner;
+
+CREATE TABLE postbell.idempotency_keys (
+    created_at timestamp with time zone NOT NULL,
+    device_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    principal_id text NOT NULL,
+    key text NOT NULL,
+    device_status text NOT NULL,
+    token_fingerprint text NOT NULL,
+    request_hash bytea NOT NULL
+);
+
+ALTER TABLE ONLY postbell.idempotency_keys FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.idempotency_keys OWNER TO postbell_owner;
 
 CREATE TABLE postbell.leases (
     batch uuid NOT NULL,
@@ -3825,6 +4606,9 @@ ALTER TABLE ONLY postbell.events
 ALTER TABLE ONLY postbell.hooks
     ADD CONSTRAINT hooks_pkey PRIMARY KEY (kind, purpose);
 
+ALTER TABLE ONLY postbell.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant_id, principal_id, key);
+
 ALTER TABLE ONLY postbell.kinds
     ADD CONSTRAINT kinds_name_revision_key UNIQUE (name, revision);
 
@@ -3908,6 +4692,8 @@ CREATE INDEX erasures_thread ON postbell.erasures USING btree (tenant_id, thread
 
 CREATE INDEX events_tenant ON postbell.events USING btree (tenant_id, id);
 
+CREATE INDEX idempotency_keys_age ON postbell.idempotency_keys USING btree (created_at);
+
 CREATE UNIQUE INDEX kinds_current ON postbell.kinds USING btree (name) WHERE current;
 
 CREATE INDEX kinds_ending_when_seen ON postbell.kinds USING btree (kind_no) WHERE ends_when_seen;
@@ -3964,6 +4750,8 @@ ALTER TABLE postbell.erasures ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.events ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE postbell.idempotency_keys ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE postbell.leases ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.outbox ENABLE ROW LEVEL SECURITY;
@@ -3975,6 +4763,8 @@ CREATE POLICY owner_all ON postbell.devices TO postbell_owner USING (true) WITH 
 CREATE POLICY owner_all ON postbell.erasures TO postbell_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_all ON postbell.events TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.idempotency_keys TO postbell_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_all ON postbell.leases TO postbell_owner USING (true) WITH CHECK (true);
 
@@ -4026,6 +4816,8 @@ GRANT USAGE ON SCHEMA postbell TO postbell_dispatcher;
 GRANT USAGE ON SCHEMA postbell TO postbell_reader;
 GRANT USAGE ON SCHEMA postbell TO postbell_operator;
 
+REVOKE ALL ON FUNCTION postbell.acts_for(principal text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.ask_hook(kind text, purpose text, ids uuid[]) TO postbell_dispatcher;
 
@@ -4069,6 +4861,9 @@ REVOKE ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit
 GRANT ALL ON FUNCTION postbell.create_partitions(days_ahead integer, lock_limit text) TO postbell_dispatcher;
 
 REVOKE ALL ON FUNCTION postbell.define_kind(name text, presentation text, payload jsonb, content jsonb, apps text[], producers name[], urgency text, priority smallint, push_type text, grace interval, wait_for_device interval, max_age interval, provider_ttl interval, retry text, collapse text, interruption_level text, category text, sound text, group_by_thread boolean, mutable_content boolean, ends_when_seen boolean, enabled boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.device_activate(device_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_activate(device_id uuid) TO postbell_registrar;
 
 REVOKE ALL ON FUNCTION postbell.device_delete(device_id uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_delete(device_id uuid) TO postbell_registrar;
@@ -4150,16 +4945,31 @@ GRANT SELECT(session_ref) ON TABLE postbell.devices TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.device_event(device postbell.devices, name text, key text, detail jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) TO postbell_reader;
+
+REVOKE ALL ON FUNCTION postbell.device_get(device_id uuid, principal_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_get(device_id uuid, principal_id text) TO postbell_registrar;
+
 REVOKE ALL ON FUNCTION postbell.device_joins(device postbell.devices) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.device_list(principal_id text, after text, max_rows integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_list(principal_id text, after text, max_rows integer) TO postbell_registrar;
 
 REVOKE ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) TO postbell_registrar;
 
-REVOKE ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) TO postbell_registrar;
+REVOKE ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, pending boolean, idempotency_key text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, pending boolean, idempotency_key text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) TO postbell_registrar;
 
 REVOKE ALL ON FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_revoke(device_id uuid, device_ref text, session_ref text, principal_id text, reason text) TO postbell_registrar;
+
+REVOKE ALL ON FUNCTION postbell.device_test(device_id uuid, idempotency_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.device_test(device_id uuid, idempotency_key text) TO postbell_registrar;
+
+REVOKE ALL ON FUNCTION postbell.devices_import(rows jsonb, all_or_nothing boolean, OUT registered integer, OUT updated integer, OUT unchanged integer, OUT kept integer, OUT refused integer, OUT faults jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.devices_import(rows jsonb, all_or_nothing boolean, OUT registered integer, OUT updated integer, OUT unchanged integer, OUT kept integer, OUT refused integer, OUT faults jsonb) TO postbell_registrar;
 
 REVOKE ALL ON FUNCTION postbell.drop_kind(name text) FROM PUBLIC;
 
@@ -4171,9 +4981,6 @@ GRANT ALL ON FUNCTION postbell.enqueue_or_note(kind text, principal_id text, ded
 
 REVOKE ALL ON FUNCTION postbell.erase(tenant text, thread text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.erase(tenant text, thread text) TO postbell_producer;
-
-REVOKE ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.fingerprint_text(fingerprint integer) TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.heartbeat_limit() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_dispatcher;
@@ -4190,6 +4997,10 @@ GRANT ALL ON FUNCTION postbell.hook_faults() TO postbell_dispatcher;
 REVOKE ALL ON FUNCTION postbell.hook_function(function_schema name, function_name name) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.hook_function(function_schema name, function_name name) TO postbell_dispatcher;
 
+REVOKE ALL ON FUNCTION postbell.idempotency_period() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.import_devices(tenant text, given postbell.import_row) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.install_codes(codes jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.install_codes(codes jsonb) TO postbell_producer;
 
@@ -4198,6 +5009,12 @@ REVOKE ALL ON FUNCTION postbell.is_json_object(value text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.is_reason(reason text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.is_served(provider text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.judge_import(tenant text, given postbell.import_row[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.keyed_fingerprint(secret bytea, token text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.kinds_keep_open() FROM PUBLIC;
 
@@ -4215,6 +5032,8 @@ REVOKE ALL ON FUNCTION postbell.largest_members(members jsonb, keys jsonb, texts
 REVOKE ALL ON FUNCTION postbell.largest_text(presentation text, value jsonb, keys jsonb, labels jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.leaf_fault(presentation text, place text, leaf text, keys jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.lock_registrations(tenant text, principal text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.mapping() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.mapping() TO postbell_producer;
@@ -4235,6 +5054,10 @@ GRANT ALL ON FUNCTION postbell.mapping_version() TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.mapping_version() TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.members_fault(place text, members jsonb, keys jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.moment(value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.normal_token(provider text, token text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) TO postbell_producer;
@@ -4324,7 +5147,12 @@ REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.prune_idempotency_keys(row_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.prune_idempotency_keys(row_limit integer) TO postbell_dispatcher;
+
 REVOKE ALL ON FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;
@@ -4338,6 +5166,14 @@ GRANT ALL ON FUNCTION postbell.recover(known_at timestamp with time zone, health
 REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.registration_detail(code text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.registration_fault(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.replace_registration(device_number bigint, reading timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.request_hash(request text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) TO postbell_operator;
@@ -4363,11 +5199,17 @@ REVOKE ALL ON FUNCTION postbell.size_warning(kind postbell.kinds) FROM PUBLIC;
 REVOKE ALL ON FUNCTION postbell.status_rank(status text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.status_rank(status text) TO postbell_reader;
 
+REVOKE ALL ON FUNCTION postbell.store_import(tenant text, stored postbell.import_row[], reading timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.store_registration(wanted postbell.devices, reading timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.supersede(tenant text, subject text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.supersede(tenant text, subject text) TO postbell_producer;
 
 REVOKE ALL ON FUNCTION postbell.sync(principal text, delivered uuid[], seen text[], query uuid[], OUT obsolete uuid[], OUT unread uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.sync(principal text, delivered uuid[], seen text[], query uuid[], OUT obsolete uuid[], OUT unread uuid[]) TO postbell_registrar;
+
+REVOKE ALL ON FUNCTION postbell.take_tokens(device_numbers bigint[], reading timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.target_status(outcome smallint, reason text) TO postbell_reader;

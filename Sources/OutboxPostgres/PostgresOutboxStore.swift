@@ -23,6 +23,7 @@ package actor PostgresOutboxStore: OutboxStore {
     private var watchScans: [RouteNumber: WaitingStatement.Cursor] = [:]
     private var sweep: SweepStatement.Cursor?
     private var nextSweep = ContinuousClock.now
+    private var nextPruning = ContinuousClock.now
 
     /// What a worker's session sets: the planner without the paths that make small or fresh tables slow; no compiling,
     /// for a path that is off counts as so dear that each call would be compiled anew, 20 ms of CPU for a statement of
@@ -37,6 +38,9 @@ package actor PostgresOutboxStore: OutboxStore {
     /// How often overdue rows that nobody claims are looked for, and how many rows one look passes.
     private static let sweepInterval = Duration.seconds(60)
     private static let sweepLength = 1000
+    /// How many idempotency keys one call removes: a few milliseconds of a transaction, and more in a second than apps
+    /// register.
+    private static let pruneLength = 5000
 
     /// A store for one worker. `configuration` gets `sessionSettings` unless it names settings of its own. `name` is
     /// what the ledger calls the worker; `observe` hears, on the loop, what happens to the two sessions.
@@ -276,7 +280,15 @@ package actor PostgresOutboxStore: OutboxStore {
 
     package func resolveUnrouted(limit: Int) async throws(StoreError) -> Int {
         let resolved = try await ask(results, ResolveUnroutedStatement.command(limit: limit), Self.count)
+        try await pruneKeys()
         return resolved + (try await endOverdue())
+    }
+
+    /// Once a minute, and again at the next call as long as there is more than one call removes.
+    private func pruneKeys() async throws(StoreError) {
+        guard nextPruning <= .now else { return }
+        let pruned = try await ask(results, PruneKeysStatement.command(limit: Self.pruneLength), Self.count)
+        if pruned < Self.pruneLength { nextPruning = .now + Self.sweepInterval }
     }
 
     /// One stretch of the walk through the queue; a walk begins once a minute.

@@ -46,7 +46,7 @@ struct ClaimTests {
             #expect(String(decoding: batch[row.payload], as: UTF8.self) == #"{"word": "tea"}"#)
             #expect(String(decoding: batch[row.thread], as: UTF8.self) == "t")
             #expect(String(decoding: batch[row.collapseKey], as: UTF8.self) == "a", "the kind's rule: the dedupe key")
-            #expect(row.badge == 3 && row.silent && row.kind == 1)
+            #expect(row.badge == 3 && row.silent && row.kind == 2)
             #expect(row.expiresAt - row.createdAt == .seconds(86_400))
             #expect(batch.devices == [[1, 2]])
             #expect(batch[batch.targets[0].token].count == 32 && batch.targets[0].tokenSequence == 1)

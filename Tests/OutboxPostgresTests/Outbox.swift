@@ -110,6 +110,37 @@ struct Outbox: Sendable {
         try await texts("SELECT DISTINCT fault FROM postbell.audit('-infinity', '0') ORDER BY 1")
     }
 
+    /// Registers `count` devices of one person, or of one person each, in one import: `device-0001` and so on.
+    func importDevices(count: Int, of principal: String = "'anna'") async throws {
+        try await run(
+            """
+            SELECT postbell.devices_import(jsonb_agg(jsonb_build_object('principal_id', \(principal),
+                'client_device_id', 'device-' || lpad(n::text, 4, '0'), 'provider', 'fcm', 'app', 'app.two',
+                'token', 'token-number-' || n)))
+            FROM generate_series(1, \(count)) n
+            """)
+    }
+
+    /// What `body` reads of a table in a transaction of the superuser's session: rows of a walk through it, and rows
+    /// found by an index, dead ones among them.
+    func reading(
+        of tables: String..., body: () async throws -> Void
+    ) async throws -> [String: (walked: Int, fetched: Int)] {
+        // What is not reported yet of earlier transactions would be counted too.
+        try await run("SELECT pg_stat_force_next_flush()")
+        try await run("BEGIN")
+        try await body()
+        var read: [String: (walked: Int, fetched: Int)] = [:]
+        for table in tables {
+            let counts = try await texts(
+                "SELECT unnest(ARRAY[seq_tup_read, idx_tup_fetch]) FROM pg_stat_xact_user_tables "
+                    + "WHERE relid = 'postbell.\(table)'::regclass")
+            read[table] = (Int(counts[0]) ?? -1, Int(counts[1]) ?? -1)
+        }
+        try await run("COMMIT")
+        return read
+    }
+
     /// A worker in the dispatcher's role, with a session of its own.
     func worker() async throws -> Worker {
         try await Worker(connection: database.connect(role: "postbell_dispatcher", worker: true))
@@ -121,6 +152,17 @@ extension PostgresConnection {
     func texts(_ sql: String) async throws -> [String] {
         let result = try await execute(sql)
         return try (0..<result.rowCount).map { result.isNull($0, 0) ? "null" : try result.text($0, 0) }
+    }
+
+    /// What `sql` answers, or the SQLSTATE that it is refused with; and the words of the refusal.
+    func said(_ sql: String) async -> (answer: [String], message: String) {
+        do {
+            return (try await texts(sql), "")
+        } catch let error as PostgresError {
+            return ([error.sqlState?.code ?? "\(error.kind)"], "\(error)")
+        } catch {
+            return (["\(error)"], "")
+        }
     }
 
     /// The SQLSTATE that `sql` is refused with; nil when it is not refused.

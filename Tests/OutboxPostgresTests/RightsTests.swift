@@ -33,6 +33,14 @@ struct RightsTests {
         "UPDATE postbell.kinds SET enabled = false",
         "DELETE FROM postbell.workers",
         "SELECT postbell.device_register('a', 'b', 'fcm', 'app', 'token-1234')",
+        "SELECT postbell.device_get(gen_random_uuid())",
+        "SELECT postbell.device_list('anna')",
+        "SELECT postbell.device_activate(gen_random_uuid())",
+        "SELECT postbell.device_test(gen_random_uuid())",
+        "SELECT postbell.devices_import('[]')",
+        "SELECT * FROM postbell.idempotency_keys",
+        "DELETE FROM postbell.idempotency_keys",
+        "SELECT postbell.request_hash('x')",
         "SELECT postbell.define_kind('x', 'template', '{}', '{\"title\": \"x\"}')",
         "SELECT postbell.supersede('default', 's')",
         "SELECT postbell.erase('default', 't')",
@@ -187,7 +195,8 @@ struct RightsTests {
             for statement in [
                 "SELECT token FROM postbell.devices", "SELECT * FROM postbell.devices",
                 "SELECT payload FROM postbell.outbox", "SELECT * FROM postbell.outbox",
-                "SELECT * FROM postbell.secrets", "DELETE FROM postbell.queue",
+                "SELECT * FROM postbell.secrets", "SELECT * FROM postbell.idempotency_keys",
+                "SELECT postbell.device_list('anna')", "DELETE FROM postbell.queue",
                 "UPDATE postbell.leases SET until = now()",
                 "SELECT postbell.device_register('a', 'b', 'fcm', 'app', 'token-1234')",
             ] {
@@ -202,7 +211,24 @@ struct RightsTests {
         try await Outbox.on(server) { outbox in
             let registrar = try await outbox.database.connect(role: "postbell_registrar")
             try await registrar.execute("SELECT postbell.device_register('anna', 'phone', 'fcm', 'app', 'token-1234')")
-            #expect(await registrar.refusal("SELECT count(*) FROM postbell.devices") == "42501")
+            let device = try await registrar.texts(
+                "SELECT device_id FROM postbell.device_register('berta', 'phone', 'fcm', 'app', 'token-12345', "
+                    + "idempotency_key => 'k')")[0]
+            for call in [
+                "device_list('berta')", "device_get('\(device)')", "device_activate('\(device)')",
+                "device_mute('\(device)', '{note}')", "device_test('\(device)')", "device_revoke('\(device)')",
+                "device_delete('\(device)')", "devices_import('[]')",
+            ] {
+                try await registrar.execute("SELECT postbell.\(call)")
+            }
+            for statement in [
+                "SELECT count(*) FROM postbell.devices", "SELECT count(*) FROM postbell.idempotency_keys",
+                "SELECT postbell.prune_idempotency_keys(1)", "SELECT postbell.token_fingerprint('token-1234')",
+                "SELECT postbell.request_hash('x')", "SELECT postbell.is_served('fcm')",
+                "SELECT postbell.store_import('default', '{}', now())",
+            ] {
+                #expect(await registrar.refusal(statement) == "42501", "\(statement)")
+            }
             #expect(await registrar.refusal("SELECT postbell.enqueue('note', 'anna', 'x')") == "42501")
             await registrar.close()
         }

@@ -243,6 +243,11 @@ BEGIN
         WHEN 'device.provider'             THEN 'PB104'
         WHEN 'device.invalid'              THEN 'PB105'
         WHEN 'device.revoked'              THEN 'PB106'
+        WHEN 'device.conflict'             THEN 'PB107'
+        WHEN 'device.busy'                 THEN 'PB108'
+        WHEN 'device.pending'              THEN 'PB109'
+        WHEN 'device.no_token'             THEN 'PB110'
+        WHEN 'device.duplicate'            THEN 'PB111'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
         WHEN 'kind.hook'                   THEN 'PB203'
@@ -379,11 +384,5 @@ BEGIN
     RETURN number;
 END
 $$;
-
-INSERT INTO postbell.settings (name, value) VALUES ('enqueue', 'on');
-INSERT INTO postbell.secrets (name, value) VALUES ('fingerprint', pg_catalog.sha256(
-    pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) || pg_catalog.uuid_send(pg_catalog.gen_random_uuid())));
-INSERT INTO postbell.tenants (tenant_id) VALUES ('default');
-INSERT INTO postbell.routes (route_no, provider, environment, app) VALUES (0, 'none', NULL, '');
 
 RESET ROLE;

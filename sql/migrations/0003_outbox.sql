@@ -321,4 +321,8 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
+INSERT INTO postbell.settings (name, value) VALUES ('enqueue', 'on');
+INSERT INTO postbell.tenants (tenant_id) VALUES ('default');
+INSERT INTO postbell.routes (route_no, provider, environment, app) VALUES (0, 'none', NULL, '');
+
 RESET ROLE;

@@ -1,4 +1,5 @@
--- Postbell 0005: what workers call beside their own statements (recovery, the days of the ledger), and how they are.
+-- Postbell 0005: what workers call beside their own statements (recovery, the days of the ledger, what sending does to
+-- devices), and how they are.
 --
 -- Locks: SHARE UPDATE EXCLUSIVE on deliveries and ACCESS EXCLUSIVE on its empty default partition
 -- while days are attached.
@@ -199,6 +200,107 @@ END
 $$;
 
 SELECT postbell.create_partitions(3, '5s');
+
+-- What sending does to devices, apart from the settle and never waiting: 0 succeeded, 1 failed, 2 token invalid.
+-- The failure that makes `max_failures` in a row clears the token as well; 0 never does.
+-- Each applies only while the token that was sent is still the one of its registration: `sequences` must match and
+-- the token must not have been registered after `fences` (the provider's own timestamp, else when it was sent).
+-- Answers per position: 1 applied, 0 no longer true, 2 locked by somebody (try again).
+CREATE FUNCTION postbell.device_effects(
+    device_numbers bigint[],
+    sequences      int[],
+    effects        smallint[],
+    fences         timestamptz[],
+    notifications  uuid[],
+    max_failures   int,
+    OUT ordinal    smallint,
+    OUT state      smallint
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    effect  record;
+    device  postbell.devices;
+    cause   text;
+    reading timestamptz := clock_timestamp();
+BEGIN
+    FOR effect IN
+        SELECT e.*
+        FROM unnest(device_numbers, sequences, effects, fences, notifications)
+            WITH ORDINALITY e(device_no, token_seq, code, fence, notification_id, place)
+        ORDER BY e.device_no, e.place
+    LOOP
+        ordinal := effect.place;
+        SELECT d.* INTO device
+        FROM postbell.devices d
+        WHERE d.device_no = effect.device_no
+        FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN
+            state := CASE
+                WHEN EXISTS (SELECT 1 FROM postbell.devices d WHERE d.device_no = effect.device_no) THEN 2
+                ELSE 0
+            END;
+        ELSIF device.token IS NULL OR device.token_seq <> effect.token_seq THEN
+            state := 0;
+        ELSIF effect.code = 0 THEN
+            UPDATE postbell.devices d SET
+                failure_count = 0,
+                last_success_at = reading,
+                success_due_at = reading + interval '1 day'
+            WHERE d.device_no = device.device_no
+                AND (d.failure_count <> 0 OR d.success_due_at <= reading);
+            state := FOUND::int;
+        ELSIF device.token_registered_at > effect.fence THEN
+            -- registered again since: the answer speaks of the old registration
+            state := 0;
+        ELSIF effect.code = 1 AND (max_failures = 0 OR device.failure_count + 1 < max_failures) THEN
+            UPDATE postbell.devices d SET
+                failure_count = d.failure_count + 1,
+                success_due_at = '-infinity'
+            WHERE d.device_no = device.device_no;
+            state := 1;
+        ELSIF effect.code IN (1, 2) THEN
+            cause := CASE effect.code WHEN 1 THEN 'repeated_failures' ELSE 'token_invalid' END;
+            UPDATE postbell.devices d SET
+                token = NULL,
+                push_token_invalidated_at = reading,
+                updated_at = reading,
+                failure_count = d.failure_count + CASE effect.code WHEN 1 THEN 1 ELSE 0 END,
+                status = 'disabled',
+                disabled_reason = coalesce(d.disabled_reason, cause)
+            WHERE d.device_no = device.device_no;
+            PERFORM postbell.device_event(
+                device, 'device.push_token_invalidated', device.token_seq::text,
+                jsonb_build_object('reason', cause, 'notification_id', effect.notification_id));
+            state := 1;
+        ELSE
+            state := 0;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Removes answers that are too old to count, the oldest first, at most `row_limit`; answers how many. What somebody
+-- replaces at this moment is left to them.
+CREATE FUNCTION postbell.prune_idempotency_keys(row_limit int) RETURNS int
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+    pruned int;
+BEGIN
+    DELETE FROM postbell.idempotency_keys k
+    WHERE k.ctid = ANY (ARRAY(
+        SELECT o.ctid
+        FROM postbell.idempotency_keys o
+        WHERE o.created_at <= clock_timestamp() - postbell.idempotency_period()
+        ORDER BY o.created_at
+        LIMIT row_limit
+        FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS pruned = ROW_COUNT;
+    RETURN pruned;
+END
+$$;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- How workers, lanes and routes are. With the rights of whoever asks, like all views.

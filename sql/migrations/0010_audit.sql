@@ -280,12 +280,13 @@ LANGUAGE sql STABLE AS $$
     JOIN postbell.outbox o ON o.id = s.notification_id
     WHERE s.at >= since AND s.tenant_no <> o.tenant_no
 
-    -- a live token of a device that says it has none to give
+    -- a live token of a device that says it has none to give, or an environment where the provider has none
     UNION ALL
     SELECT 'device_shape', NULL, 'device ' || d.device_no
     FROM postbell.devices d
     WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0))
         OR (d.status IN ('disabled', 'revoked') AND d.token IS NOT NULL)
+        OR (d.provider = 'apns') <> (d.environment IS NOT NULL)
 
     UNION ALL
     SELECT 'token_twice', NULL, 'devices ' || string_agg(d.device_no::text, ', ' ORDER BY d.device_no)

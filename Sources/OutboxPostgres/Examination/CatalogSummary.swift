@@ -3,7 +3,7 @@ package import Postgres
 
 /// The catalog of kinds, in numbers and by what has to be known of it.
 package struct CatalogSummary: Sendable, Equatable {
-    /// Kinds that rows can be enqueued for.
+    /// Kinds that rows can be enqueued for, but for `test`, which comes with the schema.
     package let enabled: Int64
     /// Those of them whose producers write themselves what providers are sent.
     package let raw: [String]
@@ -31,6 +31,6 @@ package struct CatalogSummary: Sendable, Equatable {
             count(*) AS enabled,
             coalesce(array_agg(k.name ORDER BY k.name) FILTER (WHERE k.presentation = 'raw'), '{}') AS raw
         FROM postbell.kinds k
-        WHERE k.current AND k.enabled
+        WHERE k.current AND k.enabled AND k.name <> 'test'
         """)
 }

@@ -48,6 +48,9 @@ extension Grant {
             "outcome_name(smallint)"),
         Grant(
             "EXECUTE", .function,
+            "prune_idempotency_keys(integer)"),
+        Grant(
+            "EXECUTE", .function,
             "recover(timestamp with time zone, timestamp with time zone, integer, integer, integer)"),
         Grant(
             "EXECUTE", .function,

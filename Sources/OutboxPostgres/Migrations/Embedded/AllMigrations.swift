@@ -11,7 +11,7 @@ extension Migration {
         dispatch0005,
         views0006,
         facts0007,
-        revocation0008,
+        registration0008,
         operators0009,
         audit0010,
         rights0011,
@@ -19,5 +19,6 @@ extension Migration {
         visibletext0013,
         content0014,
         codes0015,
+        import0016,
     ]
 }

@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "6a53fde9528264190d238600ffa0048a82d65993b0fb307055aa76896d11a4f4",
+        checksum: "cf5db7c513afc24157ee9a8fba9ad6b3264a1a45b00e371077563872cd46186d",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -252,6 +252,11 @@ BEGIN
         WHEN 'device.provider'             THEN 'PB104'
         WHEN 'device.invalid'              THEN 'PB105'
         WHEN 'device.revoked'              THEN 'PB106'
+        WHEN 'device.conflict'             THEN 'PB107'
+        WHEN 'device.busy'                 THEN 'PB108'
+        WHEN 'device.pending'              THEN 'PB109'
+        WHEN 'device.no_token'             THEN 'PB110'
+        WHEN 'device.duplicate'            THEN 'PB111'
         WHEN 'kind.invalid'                THEN 'PB201'
         WHEN 'kind.push_type'              THEN 'PB202'
         WHEN 'kind.hook'                   THEN 'PB203'
@@ -388,12 +393,6 @@ BEGIN
     RETURN number;
 END
 $$;
-
-INSERT INTO postbell.settings (name, value) VALUES ('enqueue', 'on');
-INSERT INTO postbell.secrets (name, value) VALUES ('fingerprint', pg_catalog.sha256(
-    pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) || pg_catalog.uuid_send(pg_catalog.gen_random_uuid())));
-INSERT INTO postbell.tenants (tenant_id) VALUES ('default');
-INSERT INTO postbell.routes (route_no, provider, environment, app) VALUES (0, 'none', NULL, '');
 
 RESET ROLE;
 """#)

@@ -5,7 +5,7 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "73ea828e957ba1d705026712a4432a01544ee8fbf2106810887faf4abad2d444",
+        checksum: "62bce3725e40d697d3b93601bd50d2ca437d284a6564aa0729b9a39c4d46a3a4",
         sql: #"""
 -- Postbell 0003: the producer's side of the outbox, and the wake-up.
 --
@@ -329,6 +329,10 @@ EXCEPTION WHEN OTHERS THEN
     RETURN NULL;
 END
 $$;
+
+INSERT INTO postbell.settings (name, value) VALUES ('enqueue', 'on');
+INSERT INTO postbell.tenants (tenant_id) VALUES ('default');
+INSERT INTO postbell.routes (route_no, provider, environment, app) VALUES (0, 'none', NULL, '');
 
 RESET ROLE;
 """#)

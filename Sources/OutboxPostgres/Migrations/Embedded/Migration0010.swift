@@ -5,7 +5,7 @@ extension Migration {
     /// 0010_audit.sql
     static let audit0010 = Migration(
         version: 10, name: "audit",
-        checksum: "63f31b294164ea6c147fdec77f81579003b4a4009ca5a33496d275b4c78b6f57",
+        checksum: "cf8ad516b6be39d1f229d8fed890be81fd3f7ff35f8a725f885c50f6014adc48",
         sql: #"""
 -- Postbell 0010: the audit.
 --
@@ -289,12 +289,13 @@ LANGUAGE sql STABLE AS $$
     JOIN postbell.outbox o ON o.id = s.notification_id
     WHERE s.at >= since AND s.tenant_no <> o.tenant_no
 
-    -- a live token of a device that says it has none to give
+    -- a live token of a device that says it has none to give, or an environment where the provider has none
     UNION ALL
     SELECT 'device_shape', NULL, 'device ' || d.device_no
     FROM postbell.devices d
     WHERE (d.token IS NOT NULL AND (d.token_registered_at IS NULL OR d.token_seq = 0))
         OR (d.status IN ('disabled', 'revoked') AND d.token IS NOT NULL)
+        OR (d.provider = 'apns') <> (d.environment IS NOT NULL)
 
     UNION ALL
     SELECT 'token_twice', NULL, 'devices ' || string_agg(d.device_no::text, ', ' ORDER BY d.device_no)

@@ -5,7 +5,7 @@ extension Migration {
     /// 0011_rights.sql
     static let rights0011 = Migration(
         version: 11, name: "rights",
-        checksum: "3d4bca40dc0c9e16eee3add9e0b58b686e34d5381f78aa7bef4a672ac2dba5f9",
+        checksum: "aabbf76adbe9824492a164bd0a4bad820e0bbf9c79a99d47c0f5e1e906db9543",
         sql: #"""
 -- Postbell 0011: grants and row security. This file is the list of what each role may do.
 --
@@ -41,7 +41,11 @@ TO postbell_producer;
 
 -- Registrars: functions only.
 GRANT EXECUTE ON FUNCTION
-    postbell.device_register(text, text, text, text, text, text, text, text, text, text, text),
+    postbell.device_register(
+        text, text, text, text, text, text, text, text, text, text, text, boolean, text),
+    postbell.device_activate(uuid),
+    postbell.device_get(uuid, text),
+    postbell.device_list(text, text, int),
     postbell.device_revoke(uuid, text, text, text, text),
     postbell.device_delete(uuid),
     postbell.device_mute(uuid, text[]),
@@ -78,6 +82,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.retry_held(smallint[], int),
     postbell.create_partitions(int, text),
     postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
+    postbell.prune_idempotency_keys(int),
     postbell.audit(timestamptz, interval),
     postbell.audit_scope(timestamptz)
 TO postbell_dispatcher;
@@ -132,12 +137,12 @@ DECLARE
 BEGIN
     FOREACH listed IN ARRAY ARRAY[
         'outbox', 'queue', 'leases', 'deliveries', 'settlements', 'supersessions', 'erasures', 'receipts', 'devices',
-        'events'
+        'events', 'idempotency_keys'
     ] LOOP
         EXECUTE format('ALTER TABLE postbell.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', listed);
         EXECUTE format(
             'CREATE POLICY owner_all ON postbell.%I TO postbell_owner USING (true) WITH CHECK (true)', listed);
-        IF listed <> 'events' THEN
+        IF listed NOT IN ('events', 'idempotency_keys') THEN
             EXECUTE format(
                 'CREATE POLICY dispatcher_all ON postbell.%I
                     TO postbell_dispatcher
