@@ -248,7 +248,7 @@ import Testing
             try await database.execute(
                 """
                 SELECT postbell.define_kind('note', 'template', content => '{"title": "x"}');
-                UPDATE postbell.kinds SET retry = 'whenever'
+                UPDATE postbell.kinds SET retry = 'whenever' WHERE name = 'note'
                 """)
             try await database.withWorkerLogin { login in
                 let report = try CheckOutput(database.run("check", "--json", settings: "user=\(login)"))
