@@ -153,10 +153,7 @@ struct RightsTests {
                 INSERT INTO postbell.role_tenants VALUES ('\(login)', 'mine');
                 SELECT postbell.enqueue('note', 'anna', 'a')
                 """)
-            let confined = try await PostgresConnection.connect(
-                PostgresConfiguration(
-                    "\(server.connectionString()) dbname=\(outbox.database.name) user=\(login)"),
-                on: DatabaseServer.loop)
+            let confined = try await outbox.database.connect(login: login)
             #expect(await confined.refusal("SELECT postbell.enqueue('note', 'anna', 'a')") == "PB005")
             #expect(await confined.refusal("SELECT count(*) FROM postbell.notifications") == "PB005")
             try await confined.execute("SET postbell.tenant_id = 'mine'; SELECT postbell.enqueue('note', 'anna', 'a')")

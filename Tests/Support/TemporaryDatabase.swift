@@ -75,6 +75,12 @@ package struct TemporaryDatabase: Sendable {
         try await PostgresConnection.connect(
             configuration(role: role, worker: worker), on: DatabaseServer.loop)
     }
+
+    /// A session of a login, which has no more rights than were granted to it: it cannot leave a role.
+    package func connect(login: String) async throws -> PostgresConnection {
+        try await PostgresConnection.connect(
+            PostgresConfiguration("\(server.connectionString()) dbname=\(name) user=\(login)"), on: DatabaseServer.loop)
+    }
 }
 
 /// The migrated databases that others are copied from, one per server; they stay until the server ends.
