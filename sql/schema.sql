@@ -123,11 +123,19 @@ CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '
     SET enable_bitmapscan TO 'on'
     SET enable_nestloop TO 'on'
     AS $$
-    SELECT * FROM postbell.audit_work(since, grace)
+    SELECT f.*
+    FROM (
+        SELECT * FROM postbell.audit_work(since, grace)
+        UNION ALL SELECT * FROM postbell.audit_ledger(since)
+        UNION ALL SELECT * FROM postbell.audit_registry(since)
+    ) f
+    WHERE (SELECT postbell.confined_tenant()) IS NULL
+        OR EXISTS (
+            SELECT 1 FROM postbell.outbox o
+            WHERE o.id = f.notification_id AND o.tenant_id = (SELECT postbell.confined_tenant()))
+    -- always asked: who named another's tenant is refused, also where there is no fault
     UNION ALL
-    SELECT * FROM postbell.audit_ledger(since)
-    UNION ALL
-    SELECT * FROM postbell.audit_registry(since)
+    SELECT NULL::text, NULL::uuid, NULL::text WHERE postbell.confined_tenant() = ''
 $$;
 
 ALTER FUNCTION postbell.audit(since timestamp with time zone, grace interval) OWNER TO postbell_owner;
@@ -351,12 +359,17 @@ CREATE FUNCTION postbell.audit_scope(since timestamp with time zone DEFAULT (now
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     SELECT
-        (SELECT count(*) FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
-        (SELECT count(*) FROM postbell.queue),
-        (SELECT coalesce(sum(bit_count(l.open)), 0)::bigint FROM postbell.leases l),
-        (SELECT count(*) FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')),
-        (SELECT count(*) FROM postbell.settlements),
-        (SELECT count(*) FROM postbell.devices)
+        (SELECT count(*) FROM postbell.outbox o
+            WHERE o.id >= postbell.uuid_floor(since) AND (n.id IS NULL OR o.tenant_id = n.id)),
+        (SELECT count(*) FROM postbell.queue q WHERE n.no IS NULL OR q.tenant_no = n.no),
+        (SELECT count(*) FROM postbell.lease_positions l WHERE l.is_open AND (n.no IS NULL OR l.tenant_no = n.no)),
+        (SELECT count(*) FROM postbell.deliveries d
+            WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')
+                AND (n.no IS NULL OR d.tenant_no = n.no)),
+        (SELECT count(*) FROM postbell.settlements s WHERE n.no IS NULL OR s.tenant_no = n.no),
+        (SELECT count(*) FROM postbell.devices d WHERE n.id IS NULL OR d.tenant_id = n.id)
+    FROM (SELECT postbell.confined_tenant() AS id, CASE WHEN postbell.confined_tenant() IS NOT NULL
+        THEN postbell.reader_tenant_no() END AS no OFFSET 0) n
 $$;
 
 ALTER FUNCTION postbell.audit_scope(since timestamp with time zone) OWNER TO postbell_owner;
@@ -496,7 +509,7 @@ CREATE FUNCTION postbell.cancel(id uuid) RETURNS boolean
     AS $$
 DECLARE
     notification postbell.outbox;
-    tenant       text := postbell.reader_tenant();
+    tenant       text := postbell.operator_tenant();
 BEGIN
     SELECT o.* INTO notification
     FROM postbell.outbox o
@@ -611,6 +624,17 @@ END
 $_$;
 
 ALTER FUNCTION postbell.codes_fault(codes jsonb) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.confined_tenant() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN CASE WHEN EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
+        THEN postbell.session_tenant() END;
+END
+$$;
+
+ALTER FUNCTION postbell.confined_tenant() OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.content_bytes(presentation text, content jsonb) RETURNS integer
     LANGUAGE sql IMMUTABLE
@@ -1251,7 +1275,7 @@ BEGIN
     device.provider := provider;
     device.environment := environment;
     device.app := app;
-    device.route_no := postbell.route_number(provider, environment, app);
+    device.route_no := postbell.route_number(tenant, provider, environment, app);
     device.token := token;
     device.fingerprint := postbell.token_fingerprint(token);
     device.status := CASE WHEN pending THEN 'pending' ELSE 'active' END;
@@ -1414,7 +1438,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.registry ' || tenant, 0));
     reading := clock_timestamp();
     given := ARRAY(SELECT r FROM postbell.read_import(rows, reading) r ORDER BY r.place);
-    PERFORM postbell.route_number(r.provider, r.environment, r.app)
+    PERFORM postbell.route_number(tenant, r.provider, r.environment, r.app)
     FROM (SELECT DISTINCT u.provider, u.environment, u.app FROM unnest(given) u WHERE u.fault IS NULL) r;
     FOR attempt IN 1..3 LOOP
         BEGIN
@@ -1860,9 +1884,7 @@ CREATE FUNCTION postbell.judge_import(tenant text, given postbell.import_row[]) 
             WHEN t.known_at < greatest(o.token_registered_at, o.push_token_invalidated_at)
                 OR (h.tenant_id = tenant AND t.known_at < h.token_registered_at)
                 OR t.known_at < (
-                    SELECT max(i.token_registered_at)
-                    FROM postbell.devices i
-                    WHERE i.device_no = ANY (n.older))
+                    SELECT max(i.token_registered_at) FROM postbell.devices i WHERE i.device_no = ANY (n.older))
                 THEN 'kept'
             WHEN o.device_no IS NULL THEN 'new'
             ELSE 'changed'
@@ -1870,9 +1892,11 @@ CREATE FUNCTION postbell.judge_import(tenant text, given postbell.import_row[]) 
     FROM unnest(given) r
     CROSS JOIN LATERAL (SELECT coalesce(r.known_at, '-infinity') AS known_at) t
     JOIN postbell.secrets k ON k.name = 'fingerprint'
-    LEFT JOIN postbell.routes v ON v.provider = r.provider
-        AND v.environment IS NOT DISTINCT FROM r.environment
-        AND v.app = r.app
+    LEFT JOIN LATERAL (
+        SELECT v.route_no FROM postbell.routes v
+        WHERE v.provider = r.provider AND v.environment IS NOT DISTINCT FROM r.environment AND v.app = r.app
+        ORDER BY v.twin LIMIT 1
+    ) v ON true
     LEFT JOIN LATERAL postbell.import_devices(tenant, r) n ON true
     LEFT JOIN postbell.devices o ON o.device_no = n.device_no
     LEFT JOIN postbell.devices h ON h.device_no = n.holder
@@ -2385,6 +2409,17 @@ $$;
 
 ALTER FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.operator_tenant() RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    RETURN CASE WHEN postbell.reader_tenant() IS NOT NULL THEN postbell.session_tenant() END;
+END
+$$;
+
+ALTER FUNCTION postbell.operator_tenant() OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2407,6 +2442,10 @@ BEGIN
         k.visible, k.uses_instance, k.needs_badge,
         (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
         (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
+        EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
+            AND NOT EXISTS (
+                SELECT 1 FROM postbell.role_tenants r
+                WHERE r.role_name = SESSION_USER AND r.tenant_id = NEW.tenant_id) AS is_foreign,
         -- in the order of the index, so nothing is sorted
         ARRAY(
             SELECT DISTINCT d.route_no
@@ -2427,6 +2466,11 @@ BEGIN
             'notification.unknown_kind',
             'kind "' || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END
                 || '" is not in the catalog');
+    END IF;
+    -- here, because row security comes after this trigger: what is refused below would tell of the other tenant's
+    -- devices, and a tenant that is being made would be waited for
+    IF kind.is_foreign THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'this login may not act for that tenant');
     END IF;
     IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');
@@ -2829,11 +2873,11 @@ CREATE FUNCTION postbell.reader_tenant() RETURNS text
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 BEGIN
-    IF nullif(current_setting('postbell.tenant_id', true), '') IS NULL
-            AND NOT EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER) THEN
-        RETURN NULL;
-    END IF;
-    RETURN postbell.session_tenant();
+    RETURN CASE WHEN nullif(current_setting('postbell.tenant_id', true), '') IS NOT NULL
+            OR EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
+        THEN postbell.session_tenant() END;
+EXCEPTION WHEN SQLSTATE 'PB005' THEN
+    RETURN '';
 END
 $$;
 
@@ -3079,7 +3123,7 @@ DECLARE
     former    postbell.outbox;
     successor uuid;
     obstacle  text;
-    tenant    text := postbell.reader_tenant();
+    tenant    text := postbell.operator_tenant();
 BEGIN
     -- one call after the other, and after an erasure: what the row says now counts. No worker locks it
     SELECT o.* INTO former
@@ -3190,7 +3234,7 @@ $$;
 
 ALTER FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.route_number(provider text, environment text, app text) RETURNS smallint
+CREATE FUNCTION postbell.route_number(tenant text, provider text, environment text, app text) RETURNS smallint
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_variable
@@ -3200,22 +3244,29 @@ BEGIN
     LOOP
         SELECT r.route_no INTO number
         FROM postbell.routes r
-        WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app;
-        IF number IS NOT NULL THEN
-            RETURN number;
-        END IF;
-        INSERT INTO postbell.routes AS r (provider, environment, app)
-        VALUES (provider, environment, app)
+        WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app
+        ORDER BY r.twin
+        LIMIT 1;
+        EXIT WHEN number IS NOT NULL;
+        INSERT INTO postbell.routes AS r (provider, environment, app, twin)
+        SELECT provider, environment, app,
+            CASE WHEN pg_try_advisory_xact_lock(
+                hashtextextended(concat_ws(' ', 'postbell.route', provider, environment, app), 0)) THEN 0
+            ELSE pg_backend_pid() END
         ON CONFLICT DO NOTHING
         RETURNING r.route_no INTO number;
-        IF number IS NOT NULL THEN
-            RETURN number;
-        END IF;
+        EXIT WHEN number IS NOT NULL;
     END LOOP;
+    INSERT INTO postbell.tenant_routes (tenant_id, route_no)
+    SELECT tenant, number
+    WHERE NOT EXISTS (
+        SELECT 1 FROM postbell.tenant_routes t WHERE t.tenant_id = tenant AND t.route_no = number)
+    ON CONFLICT DO NOTHING;
+    RETURN number;
 END
 $$;
 
-ALTER FUNCTION postbell.route_number(provider text, environment text, app text) OWNER TO postbell_owner;
+ALTER FUNCTION postbell.route_number(tenant text, provider text, environment text, app text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.safe_payload(kind text, payload text, visible jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
@@ -4120,13 +4171,33 @@ ALTER TABLE ONLY postbell.leases FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.leases OWNER TO postbell_owner;
 
+CREATE VIEW postbell.lease_positions WITH (security_barrier='true') AS
+ SELECT u.id AS notification_id,
+    u.tenant_no,
+    u.attempt,
+    u.crashes,
+    l.batch,
+    l.owner,
+    l.route_no,
+    l.claimed_at,
+    l.until,
+    (get_bit((l.open)::"bit", ((u.pos - 1))::integer) = 1) AS is_open
+   FROM postbell.leases l,
+    LATERAL UNNEST(l.ids, l.tenants, l.attempts, l.crashes) WITH ORDINALITY u(id, tenant_no, attempt, crashes, pos)
+  WHERE ((CURRENT_USER = 'postbell_owner'::name) OR (( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (u.tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no)));
+
+ALTER TABLE postbell.lease_positions OWNER TO postbell_owner;
+
 CREATE TABLE postbell.routes (
     route_no smallint NOT NULL,
     provider text NOT NULL,
     environment text,
     app text NOT NULL,
+    twin integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
+
+ALTER TABLE ONLY postbell.routes FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.routes OWNER TO postbell_owner;
 
@@ -4139,11 +4210,12 @@ CREATE VIEW postbell.in_flight WITH (security_invoker='true') AS
     w.name AS worker,
     l.claimed_at,
     l.until AS claimed_until,
-    cardinality(l.ids) AS claimed,
-    bit_count((l.open)::"bit") AS open
-   FROM ((postbell.leases l
+    count(*) AS claimed,
+    count(*) FILTER (WHERE l.is_open) AS open
+   FROM ((postbell.lease_positions l
      LEFT JOIN postbell.routes r USING (route_no))
-     LEFT JOIN postbell.workers w ON ((w.owner = l.owner)));
+     LEFT JOIN postbell.workers w ON ((w.owner = l.owner)))
+  GROUP BY l.batch, l.route_no, r.provider, r.environment, r.app, w.name, l.claimed_at, l.until;
 
 ALTER TABLE postbell.in_flight OWNER TO postbell_owner;
 
@@ -4201,6 +4273,8 @@ CREATE TABLE postbell.tenants (
     instance text DEFAULT (gen_random_uuid())::text NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
+
+ALTER TABLE ONLY postbell.tenants FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.tenants OWNER TO postbell_owner;
 
@@ -4359,13 +4433,12 @@ CREATE VIEW postbell.notifications WITH (security_invoker='true') AS
           WHERE ((s.notification_id = o.id) AND (s.route_no IS NULL))
           ORDER BY s.seq
          LIMIT 1) whole ON (true))
-     LEFT JOIN ( SELECT DISTINCT ON (u.id) u.id,
+     LEFT JOIN ( SELECT DISTINCT ON (l.notification_id) l.notification_id AS id,
             l.owner,
             l.until
-           FROM postbell.leases l,
-            LATERAL unnest(l.ids) WITH ORDINALITY u(id, pos)
-          WHERE (get_bit((l.open)::"bit", ((u.pos - 1))::integer) = 1)
-          ORDER BY u.id, l.until) leased ON ((leased.id = o.id)))
+           FROM postbell.lease_positions l
+          WHERE l.is_open
+          ORDER BY l.notification_id, l.until) leased ON ((leased.id = o.id)))
      LEFT JOIN LATERAL ( SELECT min(q.due_at) AS due_at
            FROM postbell.queue q
           WHERE (q.notification_id = o.id)) waiting ON (true))
@@ -4418,17 +4491,16 @@ CREATE VIEW postbell.places WITH (security_invoker='true') AS
     q.crashes
    FROM postbell.queue q
 UNION ALL
- SELECT u.id AS notification_id,
+ SELECT l.notification_id,
     l.route_no,
     'lease'::text AS place,
     l.until AS at,
     l.batch,
     l.owner,
-    u.attempt,
-    u.crashes
-   FROM postbell.leases l,
-    LATERAL UNNEST(l.ids, l.attempts, l.crashes) WITH ORDINALITY u(id, attempt, crashes, pos)
-  WHERE (get_bit((l.open)::"bit", ((u.pos - 1))::integer) = 1);
+    l.attempt,
+    l.crashes
+   FROM postbell.lease_positions l
+  WHERE l.is_open;
 
 ALTER TABLE postbell.places OWNER TO postbell_owner;
 
@@ -4556,6 +4628,15 @@ ALTER TABLE ONLY postbell.supersessions FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.supersessions OWNER TO postbell_owner;
 
+CREATE TABLE postbell.tenant_routes (
+    tenant_id text NOT NULL,
+    route_no smallint NOT NULL
+);
+
+ALTER TABLE ONLY postbell.tenant_routes FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.tenant_routes OWNER TO postbell_owner;
+
 ALTER TABLE postbell.tenants ALTER COLUMN tenant_no ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME postbell.tenants_tenant_no_seq
     START WITH 1
@@ -4643,7 +4724,7 @@ ALTER TABLE ONLY postbell.routes
     ADD CONSTRAINT routes_pkey PRIMARY KEY (route_no);
 
 ALTER TABLE ONLY postbell.routes
-    ADD CONSTRAINT routes_provider_environment_app_key UNIQUE NULLS NOT DISTINCT (provider, environment, app);
+    ADD CONSTRAINT routes_provider_environment_app_twin_key UNIQUE NULLS NOT DISTINCT (provider, environment, app, twin);
 
 ALTER TABLE ONLY postbell.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
@@ -4659,6 +4740,9 @@ ALTER TABLE ONLY postbell.settlements
 
 ALTER TABLE ONLY postbell.supersessions
     ADD CONSTRAINT supersessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postbell.tenant_routes
+    ADD CONSTRAINT tenant_routes_pkey PRIMARY KEY (tenant_id, route_no);
 
 ALTER TABLE ONLY postbell.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_no);
@@ -4742,9 +4826,13 @@ CREATE POLICY dispatcher_all ON postbell.queue TO postbell_dispatcher USING (tru
 
 CREATE POLICY dispatcher_all ON postbell.receipts TO postbell_dispatcher USING (true) WITH CHECK (true);
 
+CREATE POLICY dispatcher_all ON postbell.routes FOR SELECT TO postbell_dispatcher USING (true);
+
 CREATE POLICY dispatcher_all ON postbell.settlements TO postbell_dispatcher USING (true) WITH CHECK (true);
 
 CREATE POLICY dispatcher_all ON postbell.supersessions TO postbell_dispatcher USING (true) WITH CHECK (true);
+
+CREATE POLICY dispatcher_all ON postbell.tenants TO postbell_dispatcher USING (true) WITH CHECK (true);
 
 ALTER TABLE postbell.erasures ENABLE ROW LEVEL SECURITY;
 
@@ -4774,17 +4862,25 @@ CREATE POLICY owner_all ON postbell.queue TO postbell_owner USING (true) WITH CH
 
 CREATE POLICY owner_all ON postbell.receipts TO postbell_owner USING (true) WITH CHECK (true);
 
+CREATE POLICY owner_all ON postbell.routes TO postbell_owner USING (true) WITH CHECK (true);
+
 CREATE POLICY owner_all ON postbell.settlements TO postbell_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_all ON postbell.supersessions TO postbell_owner USING (true) WITH CHECK (true);
 
-CREATE POLICY producer_ids ON postbell.outbox FOR SELECT TO postbell_producer USING ((tenant_id = ( SELECT postbell.session_tenant() AS session_tenant)));
+CREATE POLICY owner_all ON postbell.tenant_routes TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY owner_all ON postbell.tenants TO postbell_owner USING (true) WITH CHECK (true);
+
+CREATE POLICY producer_ids ON postbell.outbox FOR SELECT TO postbell_producer USING ((tenant_id = ( SELECT COALESCE(postbell.reader_tenant(), postbell.session_tenant()) AS "coalesce")));
 
 CREATE POLICY producer_insert ON postbell.outbox FOR INSERT TO postbell_producer WITH CHECK ((tenant_id = ( SELECT postbell.session_tenant() AS session_tenant)));
 
 ALTER TABLE postbell.queue ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY reader_batches ON postbell.leases FOR SELECT TO postbell_reader USING (true);
+CREATE POLICY reader_routes ON postbell.routes FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (route_no = 0) OR (route_no IN ( SELECT t.route_no
+   FROM postbell.tenant_routes t
+  WHERE (t.tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))))));
 
 CREATE POLICY reader_tenant ON postbell.deliveries FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no))));
 
@@ -4804,11 +4900,21 @@ CREATE POLICY reader_tenant ON postbell.settlements FOR SELECT TO postbell_reade
 
 CREATE POLICY reader_tenant ON postbell.supersessions FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
 
+CREATE POLICY reader_tenant ON postbell.tenant_routes FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
+CREATE POLICY reader_tenant ON postbell.tenants FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
+
 ALTER TABLE postbell.receipts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.routes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.settlements ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.supersessions ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.tenant_routes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.tenants ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA postbell TO postbell_producer;
 GRANT USAGE ON SCHEMA postbell TO postbell_registrar;
@@ -4852,6 +4958,8 @@ REVOKE ALL ON FUNCTION postbell.code_entry(entry postbell.codes) FROM PUBLIC;
 REVOKE ALL ON FUNCTION postbell.code_fault(content jsonb, keys jsonb, lacks_extension boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.codes_fault(codes jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.confined_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.content_bytes(presentation text, content jsonb) FROM PUBLIC;
 
@@ -5131,6 +5239,9 @@ GRANT INSERT(payload) ON TABLE postbell.outbox TO postbell_producer;
 
 REVOKE ALL ON FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.operator_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.operator_tenant() TO postbell_reader;
+
 REVOKE ALL ON FUNCTION postbell.outbox_defaults() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.outbox_enqueue() FROM PUBLIC;
@@ -5155,6 +5266,7 @@ REVOKE ALL ON FUNCTION postbell.push_type_fault(push_type text, priority integer
 REVOKE ALL ON FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_producer;
 GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.reader_tenant_no() FROM PUBLIC;
@@ -5181,7 +5293,7 @@ GRANT ALL ON FUNCTION postbell.requeue(id uuid, expires_at timestamp with time z
 REVOKE ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) TO postbell_dispatcher;
 
-REVOKE ALL ON FUNCTION postbell.route_number(provider text, environment text, app text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION postbell.route_number(tenant text, provider text, environment text, app text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.safe_payload(kind text, payload text, visible jsonb) FROM PUBLIC;
 
@@ -5277,11 +5389,12 @@ GRANT SELECT ON TABLE postbell.hooks TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.hooks TO postbell_reader;
 
 GRANT SELECT,INSERT,DELETE ON TABLE postbell.leases TO postbell_dispatcher;
-GRANT SELECT ON TABLE postbell.leases TO postbell_reader;
 
 GRANT UPDATE(until) ON TABLE postbell.leases TO postbell_dispatcher;
 
 GRANT UPDATE(open) ON TABLE postbell.leases TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.lease_positions TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.routes TO postbell_reader;
@@ -5323,7 +5436,6 @@ GRANT SELECT ON TABLE postbell.target_ends TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.notifications TO postbell_reader;
 
-GRANT SELECT ON TABLE postbell.places TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.places TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.queue_depth TO postbell_reader;
@@ -5342,3 +5454,5 @@ GRANT SELECT ON TABLE postbell.settings TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.supersessions TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.supersessions TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.tenant_routes TO postbell_reader;

@@ -46,6 +46,7 @@ struct RoleMatrixTests {
         ("SELECT postbell.device_effects('{}', '{}', '{}', '{}', '{}', 0)", ["postbell_dispatcher"]),
         ("DELETE FROM postbell.queue", ["postbell_dispatcher"]),
         ("DELETE FROM postbell.leases", ["postbell_dispatcher"]),
+        ("SELECT ids FROM postbell.leases", ["postbell_dispatcher"]),
         ("SELECT token FROM postbell.devices", ["postbell_dispatcher"]),
         ("SELECT payload FROM postbell.outbox", ["postbell_dispatcher"]),
         // reading
@@ -56,6 +57,7 @@ struct RoleMatrixTests {
         ("SELECT principal_id FROM postbell.outbox", ["postbell_dispatcher", "postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.notifications", ["postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.ledger", ["postbell_reader", "postbell_operator"]),
+        ("SELECT * FROM postbell.lease_positions", ["postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.events", ["postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.audit()", ["postbell_dispatcher", "postbell_reader", "postbell_operator"]),
         // operating

@@ -96,8 +96,9 @@ CREATE TABLE postbell.routes (
     provider    text        NOT NULL,
     environment text,
     app         text        NOT NULL,
+    twin        int         NOT NULL DEFAULT 0,  -- not 0: see postbell.route_number
     created_at  timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-    UNIQUE NULLS NOT DISTINCT (provider, environment, app)
+    UNIQUE NULLS NOT DISTINCT (provider, environment, app, twin)
 );
 
 -- The closed catalog. A changed definition is a new row (revision) with its own number,

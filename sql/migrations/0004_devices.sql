@@ -56,31 +56,6 @@ BEGIN
 END
 $$;
 
--- Number of a route, made where missing.
-CREATE FUNCTION postbell.route_number(provider text, environment text, app text) RETURNS smallint
-LANGUAGE plpgsql VOLATILE AS $$
-#variable_conflict use_variable
-DECLARE
-    number smallint;
-BEGIN
-    LOOP
-        SELECT r.route_no INTO number
-        FROM postbell.routes r
-        WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app;
-        IF number IS NOT NULL THEN
-            RETURN number;
-        END IF;
-        INSERT INTO postbell.routes AS r (provider, environment, app)
-        VALUES (provider, environment, app)
-        ON CONFLICT DO NOTHING
-        RETURNING r.route_no INTO number;
-        IF number IS NOT NULL THEN
-            RETURN number;
-        END IF;
-    END LOOP;
-END
-$$;
-
 -- A device joins what still waits in the queue, so nothing ever goes back from a final status. Rows are locked
 -- without waiting; a locked row cannot end before this transaction does. `prior` is set because another route of
 -- the notification may have been claimed before. A row of route `none` is moved: the wait is over, also for a device

@@ -9,6 +9,27 @@
 
 SET LOCAL ROLE postbell_owner;
 
+-- What leases hold, one row per position; of the tenant that the reader named, or of all when it named none. With the
+-- owner's rights, unlike the others: a lease has rows of several tenants, so nobody who looks is granted the table.
+CREATE VIEW postbell.lease_positions WITH (security_barrier = true) AS
+SELECT
+    u.id AS notification_id,
+    u.tenant_no,
+    u.attempt,
+    u.crashes,
+    l.batch,
+    l.owner,
+    l.route_no,
+    l.claimed_at,
+    l.until,
+    pg_catalog.get_bit(l.open, (u.pos - 1)::int) = 1 AS is_open
+FROM postbell.leases l, unnest(l.ids, l.tenants, l.attempts, l.crashes)
+    WITH ORDINALITY u(id, tenant_no, attempt, crashes, pos)
+-- the owner's own functions see all, whatever the session names
+WHERE CURRENT_USER = 'postbell_owner'
+    OR (SELECT postbell.reader_tenant_no()) IS NULL
+    OR u.tenant_no = (SELECT postbell.reader_tenant_no());
+
 -- Every open dispatch, one row per place.
 CREATE VIEW postbell.places WITH (security_invoker = true) AS
 SELECT
@@ -22,9 +43,9 @@ SELECT
     q.crashes
 FROM postbell.queue q
 UNION ALL
-SELECT u.id, l.route_no, 'lease', l.until, l.batch, l.owner, u.attempt, u.crashes
-FROM postbell.leases l, unnest(l.ids, l.attempts, l.crashes) WITH ORDINALITY u(id, attempt, crashes, pos)
-WHERE pg_catalog.get_bit(l.open, (u.pos - 1)::int) = 1;
+SELECT l.notification_id, l.route_no, 'lease', l.until, l.batch, l.owner, l.attempt, l.crashes
+FROM postbell.lease_positions l
+WHERE l.is_open;
 
 -- How bad an end is: the worst end of its dispatches is the status of a notification.
 CREATE FUNCTION postbell.status_rank(status text) RETURNS int
@@ -102,10 +123,10 @@ LEFT JOIN LATERAL (
 ) whole ON true
 -- open work: leases are few and taken apart once; the queue is probed by key, never the whole of it
 LEFT JOIN (
-    SELECT DISTINCT ON (u.id) u.id, l.owner, l.until
-    FROM postbell.leases l, unnest(l.ids) WITH ORDINALITY u(id, pos)
-    WHERE pg_catalog.get_bit(l.open, (u.pos - 1)::int) = 1
-    ORDER BY u.id, l.until
+    SELECT DISTINCT ON (l.notification_id) l.notification_id AS id, l.owner, l.until
+    FROM postbell.lease_positions l
+    WHERE l.is_open
+    ORDER BY l.notification_id, l.until
 ) leased ON leased.id = o.id
 LEFT JOIN LATERAL (
     SELECT min(q.due_at) AS due_at
@@ -218,10 +239,11 @@ SELECT
     w.name AS worker,
     l.claimed_at,
     l.until AS claimed_until,
-    pg_catalog.cardinality(l.ids) AS claimed,
-    pg_catalog.bit_count(l.open) AS open
-FROM postbell.leases l
+    count(*) AS claimed,
+    count(*) FILTER (WHERE l.is_open) AS open
+FROM postbell.lease_positions l
 LEFT JOIN postbell.routes r USING (route_no)
-LEFT JOIN postbell.workers w ON w.owner = l.owner;
+LEFT JOIN postbell.workers w ON w.owner = l.owner
+GROUP BY l.batch, l.route_no, r.provider, r.environment, r.app, w.name, l.claimed_at, l.until;
 
 RESET ROLE;

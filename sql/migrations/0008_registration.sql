@@ -194,7 +194,7 @@ BEGIN
     device.provider := provider;
     device.environment := environment;
     device.app := app;
-    device.route_no := postbell.route_number(provider, environment, app);
+    device.route_no := postbell.route_number(tenant, provider, environment, app);
     device.token := token;
     device.fingerprint := postbell.token_fingerprint(token);
     device.status := CASE WHEN pending THEN 'pending' ELSE 'active' END;

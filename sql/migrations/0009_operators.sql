@@ -6,6 +6,23 @@
 
 SET LOCAL ROLE postbell_owner;
 
+-- The tenant that was named, or null for all; raises where it is none of this login's, as session_tenant does.
+CREATE FUNCTION postbell.operator_tenant() RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN CASE WHEN postbell.reader_tenant() IS NOT NULL THEN postbell.session_tenant() END;
+END
+$$;
+
+-- The tenant of a login that is confined, or null for others; raises where it named none of its own.
+CREATE FUNCTION postbell.confined_tenant() RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
+        THEN postbell.session_tenant() END;
+END
+$$;
+
 -- One line about what an operator did, once per notification: who, and to what.
 CREATE FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb DEFAULT '{}') RETURNS void
 LANGUAGE sql VOLATILE AS $$
@@ -28,7 +45,7 @@ CREATE FUNCTION postbell.cancel(id uuid) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     notification postbell.outbox;
-    tenant       text := postbell.reader_tenant();
+    tenant       text := postbell.operator_tenant();
 BEGIN
     SELECT o.* INTO notification
     FROM postbell.outbox o
@@ -61,7 +78,7 @@ DECLARE
     former    postbell.outbox;
     successor uuid;
     obstacle  text;
-    tenant    text := postbell.reader_tenant();
+    tenant    text := postbell.operator_tenant();
 BEGIN
     -- one call after the other, and after an erasure: what the row says now counts. No worker locks it
     SELECT o.* INTO former

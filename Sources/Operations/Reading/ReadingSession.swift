@@ -29,6 +29,8 @@ struct ReadingSession: Sendable {
         let outcome: Result<Value, CommandFailure>
         do throws(CommandFailure) {
             try await session.checkSchema()
+            // Row security shows nothing to a confined login that names no tenant of its own: as if there were nothing.
+            try await session.execute("SELECT postbell.operator_tenant()")
             outcome = .success(try await body(session))
         } catch {
             outcome = .failure(error)

@@ -61,9 +61,9 @@ enum ShowStatements {
             FROM postbell.queue q
             WHERE q.notification_id = $1::uuid
             UNION ALL
-            SELECT l.route_no, l.until, u.attempt, u.crashes, l.batch, l.owner, l.claimed_at
-            FROM postbell.leases l, unnest(l.ids, l.attempts, l.crashes) WITH ORDINALITY u(id, attempt, crashes, pos)
-            WHERE u.id = $1::uuid AND get_bit(l.open, (u.pos - 1)::int) = 1
+            SELECT l.route_no, l.until, l.attempt, l.crashes, l.batch, l.owner, l.claimed_at
+            FROM postbell.lease_positions l
+            WHERE l.notification_id = $1::uuid AND l.is_open
         ) p
         JOIN postbell.route_service s ON s.route_no = p.route_no
         LEFT JOIN postbell.worker_health w ON w.owner = p.owner

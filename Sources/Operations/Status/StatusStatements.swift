@@ -35,11 +35,11 @@ enum StatusStatements {
         """
         SELECT
             \(routeName("l")) AS route,
-            count(*) AS leases,
-            sum(bit_count(l.open))::int8 AS rows,
-            count(*) FILTER (WHERE l.until < now() - $1::interval) AS lapsed,
+            count(DISTINCT l.batch) AS leases,
+            count(*) FILTER (WHERE l.is_open) AS rows,
+            count(DISTINCT l.batch) FILTER (WHERE l.until < now() - $1::interval) AS lapsed,
             min(l.until) FILTER (WHERE l.until < now() - $1::interval) AS lapsed_at
-        FROM postbell.leases l
+        FROM postbell.lease_positions l
         GROUP BY l.route_no
         ORDER BY l.route_no
         """, parameterTypes: [.interval])
@@ -50,7 +50,7 @@ enum StatusStatements {
         """
         SELECT
             w.name, w.version, w.state, w.started_at, w.heartbeat_at, w.stopped_at, cardinality(w.routes) AS routes,
-            (SELECT coalesce(sum(bit_count(l.open)), 0)::int8 FROM postbell.leases l WHERE l.owner = w.owner) AS leased
+            (SELECT count(*) FROM postbell.lease_positions l WHERE l.owner = w.owner AND l.is_open) AS leased
         FROM postbell.worker_health w
         WHERE w.state = 'alive' OR w.heartbeat_at > now() - interval '1 day'
         ORDER BY w.state <> 'alive', w.heartbeat_at DESC

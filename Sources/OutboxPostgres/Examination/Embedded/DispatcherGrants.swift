@@ -91,7 +91,6 @@ extension Grant {
         Grant("UPDATE", .table, "leases", column: "open"),
         Grant("UPDATE", .table, "leases", column: "until"),
         Grant("SELECT", .table, "outbox"),
-        Grant("SELECT", .table, "places"),
         Grant("DELETE", .table, "queue"),
         Grant("INSERT", .table, "queue"),
         Grant("SELECT", .table, "queue"),

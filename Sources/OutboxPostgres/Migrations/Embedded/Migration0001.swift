@@ -5,7 +5,7 @@ extension Migration {
     /// 0001_tables.sql
     static let tables0001 = Migration(
         version: 1, name: "tables",
-        checksum: "0c76cb38ba89a79fee163baf64dbabcb31a38a240ae949dd1532e47b6bbf275e",
+        checksum: "342375d4cd09428f2311c94779729125112307b9cb3104d68ed956a0ddae590c",
         sql: #"""
 -- Postbell 0001: roles, schema, tables and their indexes.
 --
@@ -105,8 +105,9 @@ CREATE TABLE postbell.routes (
     provider    text        NOT NULL,
     environment text,
     app         text        NOT NULL,
+    twin        int         NOT NULL DEFAULT 0,  -- not 0: see postbell.route_number
     created_at  timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
-    UNIQUE NULLS NOT DISTINCT (provider, environment, app)
+    UNIQUE NULLS NOT DISTINCT (provider, environment, app, twin)
 );
 
 -- The closed catalog. A changed definition is a new row (revision) with its own number,

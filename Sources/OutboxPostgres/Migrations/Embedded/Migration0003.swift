@@ -5,15 +5,55 @@ extension Migration {
     /// 0003_outbox.sql
     static let outbox0003 = Migration(
         version: 3, name: "outbox",
-        checksum: "62bce3725e40d697d3b93601bd50d2ca437d284a6564aa0729b9a39c4d46a3a4",
+        checksum: "2eaa28d3677ebe650a609cd31f44b57ecde5ab3bb65470ca9d636bcb596d925d",
         sql: #"""
--- Postbell 0003: the producer's side of the outbox, and the wake-up.
+-- Postbell 0003: the producer's side of the outbox, routes, and the wake-up.
 --
 -- Locks: SHARE ROW EXCLUSIVE on outbox while the triggers are made.
 -- Older workers: may run on; nothing they read changes.
 -- Runs in one transaction that the caller opens.
 
 SET LOCAL ROLE postbell_owner;
+
+-- Which routes a tenant has ever had a device on: what its readers may know of the routes.
+CREATE TABLE postbell.tenant_routes (
+    tenant_id text     NOT NULL,
+    route_no  smallint NOT NULL,
+    PRIMARY KEY (tenant_id, route_no)
+);
+
+-- Number of a tenant's route, made where missing. Routes are shared by all tenants, and nobody waits for a transaction
+-- of another that makes the same one and may stay open for long: they get a twin each, which is a route like any other.
+CREATE FUNCTION postbell.route_number(tenant text, provider text, environment text, app text) RETURNS smallint
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_variable
+DECLARE
+    number smallint;
+BEGIN
+    LOOP
+        SELECT r.route_no INTO number
+        FROM postbell.routes r
+        WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app
+        ORDER BY r.twin
+        LIMIT 1;
+        EXIT WHEN number IS NOT NULL;
+        INSERT INTO postbell.routes AS r (provider, environment, app, twin)
+        SELECT provider, environment, app,
+            CASE WHEN pg_try_advisory_xact_lock(
+                hashtextextended(concat_ws(' ', 'postbell.route', provider, environment, app), 0)) THEN 0
+            ELSE pg_backend_pid() END
+        ON CONFLICT DO NOTHING
+        RETURNING r.route_no INTO number;
+        EXIT WHEN number IS NOT NULL;
+    END LOOP;
+    INSERT INTO postbell.tenant_routes (tenant_id, route_no)
+    SELECT tenant, number
+    WHERE NOT EXISTS (
+        SELECT 1 FROM postbell.tenant_routes t WHERE t.tenant_id = tenant AND t.route_no = number)
+    ON CONFLICT DO NOTHING;
+    RETURN number;
+END
+$$;
 
 -- Key of the awake locks: first of the two integers, the route is the second.
 CREATE FUNCTION postbell.awake_class() RETURNS int
@@ -63,6 +103,10 @@ BEGIN
         k.visible, k.uses_instance, k.needs_badge,
         (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
         (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
+        EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
+            AND NOT EXISTS (
+                SELECT 1 FROM postbell.role_tenants r
+                WHERE r.role_name = SESSION_USER AND r.tenant_id = NEW.tenant_id) AS is_foreign,
         -- in the order of the index, so nothing is sorted
         ARRAY(
             SELECT DISTINCT d.route_no
@@ -83,6 +127,11 @@ BEGIN
             'notification.unknown_kind',
             'kind "' || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END
                 || '" is not in the catalog');
+    END IF;
+    -- here, because row security comes after this trigger: what is refused below would tell of the other tenant's
+    -- devices, and a tenant that is being made would be waited for
+    IF kind.is_foreign THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'this login may not act for that tenant');
     END IF;
     IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');

@@ -5,7 +5,7 @@ extension Migration {
     /// 0004_devices.sql
     static let devices0004 = Migration(
         version: 4, name: "devices",
-        checksum: "57f177100e31ee1921817f2b14f6c4a93e025cc6fa8cf1d56c7bdaabe51ed4e3",
+        checksum: "56de683ad53cb1cda1666bec2af3cc2c51d4e540d618b68a2defdb0601b49a6c",
         sql: #"""
 -- Postbell 0004: the registry of devices: their routes and events, what a registration may say, and reading them.
 --
@@ -62,31 +62,6 @@ BEGIN
         device.principal_id, device.id,
         jsonb_build_object('fingerprint', postbell.fingerprint_text(device.fingerprint)) || detail)
     ON CONFLICT DO NOTHING;
-END
-$$;
-
--- Number of a route, made where missing.
-CREATE FUNCTION postbell.route_number(provider text, environment text, app text) RETURNS smallint
-LANGUAGE plpgsql VOLATILE AS $$
-#variable_conflict use_variable
-DECLARE
-    number smallint;
-BEGIN
-    LOOP
-        SELECT r.route_no INTO number
-        FROM postbell.routes r
-        WHERE r.provider = provider AND r.environment IS NOT DISTINCT FROM environment AND r.app = app;
-        IF number IS NOT NULL THEN
-            RETURN number;
-        END IF;
-        INSERT INTO postbell.routes AS r (provider, environment, app)
-        VALUES (provider, environment, app)
-        ON CONFLICT DO NOTHING
-        RETURNING r.route_no INTO number;
-        IF number IS NOT NULL THEN
-            RETURN number;
-        END IF;
-    END LOOP;
 END
 $$;
 

@@ -5,7 +5,7 @@ extension Migration {
     /// 0008_registration.sql
     static let registration0008 = Migration(
         version: 8, name: "registration",
-        checksum: "b9b0444b9876eb40aded7f3abfed78b38bfeee507e46f4167ddcd8d1d78dcbe9",
+        checksum: "fbdad1e21ad5aea91d5e34a4b004b1a15223d82fafdd7ed2ce7a5b6fb4d70484",
         sql: #"""
 -- Postbell 0008: how registrations of devices begin and end, and what devices do not want.
 --
@@ -203,7 +203,7 @@ BEGIN
     device.provider := provider;
     device.environment := environment;
     device.app := app;
-    device.route_no := postbell.route_number(provider, environment, app);
+    device.route_no := postbell.route_number(tenant, provider, environment, app);
     device.token := token;
     device.fingerprint := postbell.token_fingerprint(token);
     device.status := CASE WHEN pending THEN 'pending' ELSE 'active' END;

@@ -5,7 +5,7 @@ extension Migration {
     /// 0009_operators.sql
     static let operators0009 = Migration(
         version: 9, name: "operators",
-        checksum: "76c7c0a3edaa8086e6bd1d15c968df7565f87253ee624a96352087b896cfc45f",
+        checksum: "387e10f729d6fc6d1bff048577c596418dbcd07851f8df8a8d8709c9d7622d48",
         sql: #"""
 -- Postbell 0009: what operators do to a notification. Of the tenant they named, or of any when they named none.
 --
@@ -14,6 +14,23 @@ extension Migration {
 -- Runs in one transaction that the caller opens.
 
 SET LOCAL ROLE postbell_owner;
+
+-- The tenant that was named, or null for all; raises where it is none of this login's, as session_tenant does.
+CREATE FUNCTION postbell.operator_tenant() RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN CASE WHEN postbell.reader_tenant() IS NOT NULL THEN postbell.session_tenant() END;
+END
+$$;
+
+-- The tenant of a login that is confined, or null for others; raises where it named none of its own.
+CREATE FUNCTION postbell.confined_tenant() RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
+        THEN postbell.session_tenant() END;
+END
+$$;
 
 -- One line about what an operator did, once per notification: who, and to what.
 CREATE FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb DEFAULT '{}') RETURNS void
@@ -37,7 +54,7 @@ CREATE FUNCTION postbell.cancel(id uuid) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     notification postbell.outbox;
-    tenant       text := postbell.reader_tenant();
+    tenant       text := postbell.operator_tenant();
 BEGIN
     SELECT o.* INTO notification
     FROM postbell.outbox o
@@ -70,7 +87,7 @@ DECLARE
     former    postbell.outbox;
     successor uuid;
     obstacle  text;
-    tenant    text := postbell.reader_tenant();
+    tenant    text := postbell.operator_tenant();
 BEGIN
     -- one call after the other, and after an erasure: what the row says now counts. No worker locks it
     SELECT o.* INTO former

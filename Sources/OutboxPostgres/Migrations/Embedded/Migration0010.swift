@@ -5,7 +5,7 @@ extension Migration {
     /// 0010_audit.sql
     static let audit0010 = Migration(
         version: 10, name: "audit",
-        checksum: "cf8ad516b6be39d1f229d8fed890be81fd3f7ff35f8a725f885c50f6014adc48",
+        checksum: "302b1a2638c961bd17e208fccedd287db5572c164fe06f62c1b2affa58bc35a0",
         sql: #"""
 -- Postbell 0010: the audit.
 --
@@ -345,9 +345,10 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- The conservation law and every other invariant, over notifications created since. No row: all is well. STABLE, as
--- are its parts, so all its queries share one snapshot; SECURITY DEFINER, so it sees everything whoever asks; the
--- planner is set free, because a worker's pinned session would make it quadratic. How much it looked at:
--- postbell.audit_scope, in the same statement the same snapshot.
+-- are its parts, so all its queries share one snapshot; SECURITY DEFINER, so it sees everything whoever asks, and tells
+-- a login that is confined to a tenant of that one's notifications alone; the planner is set free, because a worker's
+-- pinned session would make it quadratic. How much it looked at: postbell.audit_scope, in the same statement
+-- the same snapshot.
 CREATE FUNCTION postbell.audit(
     since timestamptz DEFAULT pg_catalog.now() - interval '1 day',
     grace interval    DEFAULT '60 s'
@@ -360,11 +361,19 @@ SET enable_seqscan = on
 SET enable_bitmapscan = on
 SET enable_nestloop = on
 AS $$
-    SELECT * FROM postbell.audit_work(since, grace)
+    SELECT f.*
+    FROM (
+        SELECT * FROM postbell.audit_work(since, grace)
+        UNION ALL SELECT * FROM postbell.audit_ledger(since)
+        UNION ALL SELECT * FROM postbell.audit_registry(since)
+    ) f
+    WHERE (SELECT postbell.confined_tenant()) IS NULL
+        OR EXISTS (
+            SELECT 1 FROM postbell.outbox o
+            WHERE o.id = f.notification_id AND o.tenant_id = (SELECT postbell.confined_tenant()))
+    -- always asked: who named another's tenant is refused, also where there is no fault
     UNION ALL
-    SELECT * FROM postbell.audit_ledger(since)
-    UNION ALL
-    SELECT * FROM postbell.audit_registry(since)
+    SELECT NULL::text, NULL::uuid, NULL::text WHERE postbell.confined_tenant() = ''
 $$;
 
 CREATE FUNCTION postbell.audit_scope(since timestamptz DEFAULT pg_catalog.now() - interval '1 day')
@@ -373,12 +382,17 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT
-        (SELECT count(*) FROM postbell.outbox o WHERE o.id >= postbell.uuid_floor(since)),
-        (SELECT count(*) FROM postbell.queue),
-        (SELECT coalesce(sum(bit_count(l.open)), 0)::bigint FROM postbell.leases l),
-        (SELECT count(*) FROM postbell.deliveries d WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')),
-        (SELECT count(*) FROM postbell.settlements),
-        (SELECT count(*) FROM postbell.devices)
+        (SELECT count(*) FROM postbell.outbox o
+            WHERE o.id >= postbell.uuid_floor(since) AND (n.id IS NULL OR o.tenant_id = n.id)),
+        (SELECT count(*) FROM postbell.queue q WHERE n.no IS NULL OR q.tenant_no = n.no),
+        (SELECT count(*) FROM postbell.lease_positions l WHERE l.is_open AND (n.no IS NULL OR l.tenant_no = n.no)),
+        (SELECT count(*) FROM postbell.deliveries d
+            WHERE d.id >= postbell.uuid_floor(since - interval '1 minute')
+                AND (n.no IS NULL OR d.tenant_no = n.no)),
+        (SELECT count(*) FROM postbell.settlements s WHERE n.no IS NULL OR s.tenant_no = n.no),
+        (SELECT count(*) FROM postbell.devices d WHERE n.id IS NULL OR d.tenant_id = n.id)
+    FROM (SELECT postbell.confined_tenant() AS id, CASE WHEN postbell.confined_tenant() IS NOT NULL
+        THEN postbell.reader_tenant_no() END AS no OFFSET 0) n
 $$;
 
 RESET ROLE;

@@ -5,7 +5,7 @@ extension Migration {
     /// 0011_rights.sql
     static let rights0011 = Migration(
         version: 11, name: "rights",
-        checksum: "aabbf76adbe9824492a164bd0a4bad820e0bbf9c79a99d47c0f5e1e906db9543",
+        checksum: "e3acf0c3a9ceb34f1a71052f74b96119a3a9685445d18ee2a589d71d935a0ad5",
         sql: #"""
 -- Postbell 0011: grants and row security. This file is the list of what each role may do.
 --
@@ -30,6 +30,7 @@ GRANT INSERT (
 GRANT SELECT (id) ON postbell.outbox TO postbell_producer;
 GRANT EXECUTE ON FUNCTION
     postbell.session_tenant(),
+    postbell.reader_tenant(),
     postbell.supersede(text, text),
     postbell.erase(text, text),
     postbell.enqueue(
@@ -60,7 +61,7 @@ GRANT SELECT ON
     postbell.outbox, postbell.settlements, postbell.supersessions, postbell.erasures, postbell.receipts,
     postbell.deliveries,
     postbell.kinds, postbell.routes, postbell.tenants, postbell.settings,
-    postbell.schema_migrations, postbell.places,
+    postbell.schema_migrations,
     postbell.worker_health, postbell.lane_health, postbell.route_service
 TO postbell_dispatcher;
 GRANT SELECT (
@@ -89,12 +90,12 @@ TO postbell_dispatcher;
 
 -- Readers: the views and what lies under them, without tokens and payloads.
 GRANT SELECT ON
-    postbell.places, postbell.target_ends, postbell.notifications, postbell.ledger,
+    postbell.lease_positions, postbell.places, postbell.target_ends, postbell.notifications, postbell.ledger,
     postbell.queue_depth, postbell.in_flight,
     postbell.worker_health, postbell.lane_health, postbell.route_service,
-    postbell.queue, postbell.leases, postbell.deliveries, postbell.settlements, postbell.supersessions,
+    postbell.queue, postbell.deliveries, postbell.settlements, postbell.supersessions,
     postbell.erasures, postbell.receipts, postbell.events, postbell.kinds, postbell.routes, postbell.tenants,
-    postbell.workers, postbell.settings, postbell.schema_migrations
+    postbell.tenant_routes, postbell.workers, postbell.settings, postbell.schema_migrations
 TO postbell_reader;
 GRANT SELECT (
     id, created_at, planned_at, not_before, expires_at, kind_no, tenant_no, device_no, except_device_no,
@@ -117,6 +118,7 @@ GRANT EXECUTE ON FUNCTION
     postbell.audit_scope(timestamptz),
     postbell.reader_tenant(),
     postbell.reader_tenant_no(),
+    postbell.operator_tenant(),
     postbell.uuid_floor(timestamptz)
 TO postbell_reader;
 
@@ -137,12 +139,12 @@ DECLARE
 BEGIN
     FOREACH listed IN ARRAY ARRAY[
         'outbox', 'queue', 'leases', 'deliveries', 'settlements', 'supersessions', 'erasures', 'receipts', 'devices',
-        'events', 'idempotency_keys'
+        'events', 'idempotency_keys', 'tenants', 'tenant_routes'
     ] LOOP
         EXECUTE format('ALTER TABLE postbell.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', listed);
         EXECUTE format(
             'CREATE POLICY owner_all ON postbell.%I TO postbell_owner USING (true) WITH CHECK (true)', listed);
-        IF listed NOT IN ('events', 'idempotency_keys') THEN
+        IF listed NOT IN ('events', 'idempotency_keys', 'tenant_routes') THEN
             EXECUTE format(
                 'CREATE POLICY dispatcher_all ON postbell.%I
                     TO postbell_dispatcher
@@ -151,7 +153,7 @@ BEGIN
         END IF;
     END LOOP;
     FOREACH listed IN ARRAY ARRAY[
-        'outbox', 'supersessions', 'erasures', 'receipts', 'devices', 'events'
+        'outbox', 'supersessions', 'erasures', 'receipts', 'devices', 'events', 'tenants'
     ] LOOP
         EXECUTE format(
             'CREATE POLICY reader_tenant ON postbell.%I
@@ -173,15 +175,28 @@ BEGIN
 END
 $$;
 -- The default partition is a table of its own; nobody is granted it, and the owner reads it in the audit.
-CREATE POLICY reader_batches ON postbell.leases
+-- Leases are read through lease_positions. Routes are the apps of all tenants.
+ALTER TABLE postbell.routes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY owner_all ON postbell.routes TO postbell_owner USING (true) WITH CHECK (true);
+CREATE POLICY dispatcher_all ON postbell.routes FOR SELECT TO postbell_dispatcher USING (true);
+CREATE POLICY reader_routes ON postbell.routes
     FOR SELECT TO postbell_reader
-    USING (true);
+    USING (
+        (SELECT postbell.reader_tenant()) IS NULL
+        OR route_no = 0
+        OR route_no IN (
+            SELECT t.route_no FROM postbell.tenant_routes t WHERE t.tenant_id = (SELECT postbell.reader_tenant())));
+CREATE POLICY reader_tenant ON postbell.tenant_routes
+    FOR SELECT TO postbell_reader
+    USING (
+        (SELECT postbell.reader_tenant()) IS NULL
+        OR tenant_id = (SELECT postbell.reader_tenant()));
 CREATE POLICY producer_insert ON postbell.outbox
     FOR INSERT TO postbell_producer
     WITH CHECK (tenant_id = (SELECT postbell.session_tenant()));
 CREATE POLICY producer_ids ON postbell.outbox
     FOR SELECT TO postbell_producer
-    USING (tenant_id = (SELECT postbell.session_tenant()));
+    USING (tenant_id = (SELECT coalesce(postbell.reader_tenant(), postbell.session_tenant())));
 
 RESET ROLE;
 """#)

@@ -5,7 +5,7 @@ extension Migration {
     /// 0016_import.sql
     static let import0016 = Migration(
         version: 16, name: "import",
-        checksum: "f5083e8afa4511f85774c2e63f0c4abfaeda3164a1d2036af9df883ccd62d139",
+        checksum: "7b0e67362427dc1c1a67e0f7bb257039272229a61211e33f40f9fe4ba653db87",
         sql: #"""
 -- Postbell 0016: the test of a device, and the import of a registry of devices.
 --
@@ -204,9 +204,7 @@ LANGUAGE sql STABLE AS $$
             WHEN t.known_at < greatest(o.token_registered_at, o.push_token_invalidated_at)
                 OR (h.tenant_id = tenant AND t.known_at < h.token_registered_at)
                 OR t.known_at < (
-                    SELECT max(i.token_registered_at)
-                    FROM postbell.devices i
-                    WHERE i.device_no = ANY (n.older))
+                    SELECT max(i.token_registered_at) FROM postbell.devices i WHERE i.device_no = ANY (n.older))
                 THEN 'kept'
             WHEN o.device_no IS NULL THEN 'new'
             ELSE 'changed'
@@ -214,9 +212,11 @@ LANGUAGE sql STABLE AS $$
     FROM unnest(given) r
     CROSS JOIN LATERAL (SELECT coalesce(r.known_at, '-infinity') AS known_at) t
     JOIN postbell.secrets k ON k.name = 'fingerprint'
-    LEFT JOIN postbell.routes v ON v.provider = r.provider
-        AND v.environment IS NOT DISTINCT FROM r.environment
-        AND v.app = r.app
+    LEFT JOIN LATERAL (
+        SELECT v.route_no FROM postbell.routes v
+        WHERE v.provider = r.provider AND v.environment IS NOT DISTINCT FROM r.environment AND v.app = r.app
+        ORDER BY v.twin LIMIT 1
+    ) v ON true
     LEFT JOIN LATERAL postbell.import_devices(tenant, r) n ON true
     LEFT JOIN postbell.devices o ON o.device_no = n.device_no
     LEFT JOIN postbell.devices h ON h.device_no = n.holder
@@ -304,7 +304,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('postbell.registry ' || tenant, 0));
     reading := clock_timestamp();
     given := ARRAY(SELECT r FROM postbell.read_import(rows, reading) r ORDER BY r.place);
-    PERFORM postbell.route_number(r.provider, r.environment, r.app)
+    PERFORM postbell.route_number(tenant, r.provider, r.environment, r.app)
     FROM (SELECT DISTINCT u.provider, u.environment, u.app FROM unnest(given) u WHERE u.fault IS NULL) r;
     FOR attempt IN 1..3 LOOP
         BEGIN
