@@ -55,7 +55,7 @@ extension Dispatcher {
         if settings.holdsAwakeKeys && isAwake { _ = try await store.holdAwake(routes) }
         let askedAt = ContinuousClock.now
         guard scan.untilAllowed(at: askedAt) == nil else {
-            return scan.known(at: state.clock.time(at: askedAt))
+            return scan.known(at: state.clock.time(at: askedAt), now: askedAt)
         }
         do {
             let work = try await store.waitingWork(on: routes)
@@ -110,7 +110,10 @@ extension Dispatcher {
         }
         storeAnswered()
         state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: .now)
-        guard let batch else { return 0 }
+        guard let batch else {
+            scan.missed(cost: askedAt.duration(to: .now))
+            return 0
+        }
         scan.claimed(cost: askedAt.duration(to: .now))
         observer.claimed(
             batch: batch.identifier, route: batch.route, rows: batch.dispatches.count, targets: batch.targets.count)

@@ -68,6 +68,28 @@ import Testing
         loop.stop()
     }
 
+    /// Any role may notify the channel, as often as it likes. The bounds are of decision 0012, with room for a slow
+    /// test.
+    @Test(.timeLimit(.minutes(1))) func aFloodOfNotificationsCostsNoMoreStatementsThanTheRationsAllow() async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let store = ScriptedStore(row: false)
+        let dispatcher = dispatcher(on: loop, over: store)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForReleaseOfKeys()
+        let begin = ContinuousClock.now
+        let (searches, misses) = (await store.searches, await store.misses)
+        let rings = 20_000
+        for _ in 0..<rings { await dispatcher.wake() }
+        let rations = Int(begin.duration(to: .now) / .milliseconds(5)) + 4 + ShareScan.freeLooks
+        let (searched, missed) = (await store.searches - searches, await store.misses - misses)
+        #expect(searched >= 1 && searched <= rations, "\(searched) searches, \(rations) rations")
+        #expect(missed <= 2 * rations, "\(missed) claims, \(rations) rations")
+        #expect(rations < rings / 10, "else it shows nothing")
+        await dispatcher.stop()
+        await run.value
+        loop.stop()
+    }
+
     @Test(.timeLimit(.minutes(1)), arguments: [StoreError.Kind.refused, .transient, .connection])
     func aFlushThatFailsHoldsUpNoOther(kind: StoreError.Kind) async {
         let loop = EventLoop.startThread(name: "dispatcher")

@@ -7,8 +7,10 @@ actor ScriptedStore: OutboxStore {
     static let now = Timestamp(microseconds: 1_700_000_000_000_000)
 
     private(set) var settlements: [Settlement] = []
-    /// Claims that were asked for.
+    /// Claims that were asked for and got the row, those that found it locked, and searches.
     private(set) var claims = 0
+    private(set) var misses = 0
+    private(set) var searches = 0
     /// The tenants that have work, and those that the last claim had credits for.
     private(set) var tenants: [Int32] = [1]
     private(set) var credited: [Int32] = []
@@ -84,6 +86,7 @@ actor ScriptedStore: OutboxStore {
     func unregister() async throws(StoreError) {}
 
     func waitingWork(on routes: [RouteNumber]) async throws(StoreError) -> WaitingWork {
+        searches += 1
         let due = tenants.map {
             WaitingShare(route: 1, crashClass: .clean, share: Share(urgency: 0, tenant: $0), dueAt: Self.now)
         }
@@ -92,7 +95,10 @@ actor ScriptedStore: OutboxStore {
     }
 
     func claim(_ request: ClaimRequest) async throws(StoreError) -> ClaimedBatch? {
-        guard row else { return nil }
+        guard row else {
+            misses += 1
+            return nil
+        }
         claims += 1
         credited = request.credits.map(\.share.tenant)
         await claimAsked.leave()

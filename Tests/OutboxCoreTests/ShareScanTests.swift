@@ -19,7 +19,7 @@ import Testing
             targetsPerRow: 1)
     }
 
-    private func tenants(_ scan: ShareScan) -> [Int32] { scan.known(at: time).shares.map(\.share.tenant) }
+    private func tenants(_ scan: ShareScan) -> [Int32] { scan.known(at: time, now: start).shares.map(\.share.tenant) }
 
     @Test func theNextSearchWaitsForTwentyTimesTheCostOfTheLastOne() {
         var scan = ShareScan()
@@ -61,7 +61,7 @@ import Testing
     @Test func whatHadWorkLatelyIsClaimedFromAsIfItWereDue() {
         var scan = ShareScan()
         scan.ended([share(1)], cost: .milliseconds(1), at: start)
-        #expect(scan.known(at: time).shares.map(\.dueAt) == [time])
+        #expect(scan.known(at: time, now: start).shares.map(\.dueAt) == [time])
         scan.ended([share(2)], cost: .milliseconds(1), at: start)
         #expect(tenants(scan) == [2, 1], "the last found first; a share is not forgotten when it runs empty")
     }
@@ -71,7 +71,7 @@ import Testing
         scan.ended([share(1), share(2), share(1, route: 2)], cost: .milliseconds(1), at: start)
         let afterFirst = scan.othersAreLeft(after: claim(route: 1))
         #expect(afterFirst)
-        #expect(scan.known(at: time).shares.map(\.route) == [2])
+        #expect(scan.known(at: time, now: start).shares.map(\.route) == [2])
         let afterSecond = scan.othersAreLeft(after: claim(route: 2))
         #expect(!afterSecond)
         _ = scan.rest(at: start)
@@ -86,6 +86,26 @@ import Testing
         scan.ended([], cost: .milliseconds(1), at: start + .milliseconds(30))
         let afterSearch = scan.rest(at: start + .milliseconds(30))
         #expect(afterSearch == nil)
+    }
+
+    @Test func looksThatTakeNothingAreRationedByTheirCostFromTheFourth() {
+        var scan = ShareScan()
+        for _ in 1...2 { scan.ended([share(1)], cost: .milliseconds(400), at: start) }
+        func look(_ cost: Duration) -> Duration? {
+            scan.missed(cost: cost)
+            return scan.rest(at: start)
+        }
+        let first = (1...3).map { _ in look(.milliseconds(2)) }
+        #expect(first == [nil, .seconds(8), .seconds(8)], "the search that is owed")
+        #expect(tenants(scan) == [1])
+        let fourth = look(.milliseconds(2))
+        #expect(fourth == .milliseconds(40), "what came meanwhile is looked for then")
+        let between = scan.rest(at: start + .milliseconds(30))
+        #expect(between == .milliseconds(10), "a ring in between is not forgotten")
+        #expect(scan.known(at: time, now: start + .milliseconds(39)).shares.isEmpty)
+        #expect(scan.known(at: time, now: start + .milliseconds(40)).shares.count == 1)
+        scan.claimed(cost: .milliseconds(2))
+        #expect(tenants(scan) == [1], "one that takes rows ends that")
     }
 
     @Test func aSearchThatFailsIsNotRepeatedAtOnceAndForgetsNothing() {

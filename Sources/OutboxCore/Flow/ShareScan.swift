@@ -12,6 +12,10 @@
 /// A search of 0.3 ms is allowed again after 6 ms, one of 40 ms after 0.8 s, if the one before it cost as much: what is
 /// slow once had to wait for the network, a disk or a processor, and says nothing of the next one. Both are allowed
 /// after a claim of 50 ms.
+///
+/// Who rings need not have brought anything: any role may notify. So looks at the known shares that take nothing are
+/// rationed like searches, by their own cost, from the fourth in a row; the first three are free, because what a
+/// notification was about may have been taken by another worker.
 package struct ShareScan: Equatable, Sendable {
     private var recent: [WaitingShare] = []
     private var untried: [WaitingShare] = []
@@ -20,9 +24,16 @@ package struct ShareScan: Equatable, Sendable {
     /// What the claims since the search cost; nil when there was none.
     private var costOfClaims: Duration?
     private var hasRested = false
+    /// Looks in a row that claimed and took nothing; what the claims of the present one cost.
+    private var emptyLooks = 0
+    private var costOfLook = Duration.zero
+    private var looksAt: ContinuousClock.Instant?
     private var lastCost = Duration.zero
     /// Shares remembered: as many as a search answers for one route.
     private let limit: Int
+
+    /// Looks in a row that take nothing before they are rationed.
+    package static let freeLooks = 3
 
     /// A worker that knows no share yet.
     package init(limit: Int = 64) {
@@ -43,6 +54,12 @@ package struct ShareScan: Equatable, Sendable {
     /// A claim took rows, and cost so much.
     package mutating func claimed(cost: Duration) {
         costOfClaims = (costOfClaims ?? .zero) + cost
+        (emptyLooks, costOfLook, looksAt) = (0, .zero, nil)
+    }
+
+    /// A claim took nothing, and cost so much.
+    package mutating func missed(cost: Duration) {
+        costOfLook += cost
     }
 
     /// A search ended: it found `shares`, or failed (nil).
@@ -62,17 +79,25 @@ package struct ShareScan: Equatable, Sendable {
     }
 
     /// The worker rests, and every known share may have rows again when it looks the next time. Answers how long until
-    /// a search that is owed: nil when the last look was one.
+    /// a look that is owed: nil when the last one was a search.
     package mutating func rest(at now: ContinuousClock.Instant) -> Duration? {
+        if costOfLook > .zero {
+            emptyLooks = min(emptyLooks + 1, Self.freeLooks + 1)
+            if emptyLooks > Self.freeLooks { looksAt = now + Self.pause(after: costOfLook) }
+        }
         defer {
             untried = recent
             hasRested = true
+            costOfLook = .zero
         }
-        return hasRested ? untilAllowed(at: now) ?? .zero : nil
+        guard hasRested else { return nil }
+        let untilSearch = untilAllowed(at: now) ?? .zero
+        return looksAt.map { $0 > now ? min(untilSearch, now.duration(to: $0)) : untilSearch } ?? untilSearch
     }
 
-    /// What may be claimed at `time` without a search.
-    package func known(at time: Timestamp) -> WaitingWork {
+    /// What may be claimed at `now`, which is `time` by the database's clock, without a search.
+    package func known(at time: Timestamp, now: ContinuousClock.Instant) -> WaitingWork {
+        if let looksAt, looksAt > now { return WaitingWork(now: time, shares: []) }
         let due = untried.map {
             WaitingShare(route: $0.route, crashClass: $0.crashClass, share: $0.share, dueAt: time)
         }

@@ -69,7 +69,7 @@ extension SimulatedWorker {
     private func look(on routes: [RouteNumber], _ then: @escaping (Result<WaitingWork, StoreError>) -> Void) {
         let askedAt = now
         guard scan.untilAllowed(at: askedAt) == nil else {
-            return then(.success(scan.known(at: state.clock.time(at: askedAt))))
+            return then(.success(scan.known(at: state.clock.time(at: askedAt), now: askedAt)))
         }
         ask(.waiting, { $0.waitingWork(on: routes) }) { [self] found in
             let cost = askedAt.duration(to: now)
@@ -126,7 +126,10 @@ extension SimulatedWorker {
             case .success(let batch):
                 if let time = batch?.claimedAt { heard(time, askedAt: askedAt) }
                 let slot = state.claimed(batch, of: request, lane: lane, askedAt: askedAt, now: now)
-                guard let batch else { return then(.success(0)) }
+                guard let batch else {
+                    scan.missed(cost: askedAt.duration(to: now))
+                    return then(.success(0))
+                }
                 scan.claimed(cost: askedAt.duration(to: now))
                 if let slot { checks[slot] = askedAt + simulation.plan.settings.recheckAfter }
                 simulation.note(index, "claimed", batch.dispatches.count, batch.targets.count, describe(batch))
