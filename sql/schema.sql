@@ -5240,6 +5240,7 @@ GRANT INSERT(payload) ON TABLE postbell.outbox TO postbell_producer;
 REVOKE ALL ON FUNCTION postbell.operator_event(notification postbell.outbox, name text, detail jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.operator_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.operator_tenant() TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.operator_tenant() TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.outbox_defaults() FROM PUBLIC;
@@ -5270,6 +5271,7 @@ GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_producer;
 GRANT ALL ON FUNCTION postbell.reader_tenant() TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.reader_tenant_no() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.reader_tenant_no() TO postbell_dispatcher;
 GRANT ALL ON FUNCTION postbell.reader_tenant_no() TO postbell_reader;
 
 REVOKE ALL ON FUNCTION postbell.recover(known_at timestamp with time zone, healthy_since timestamp with time zone, lease_limit integer, max_crashes integer, worker_no integer, OUT batch uuid, OUT route_no smallint, OUT items integer, OUT unknowns integer, OUT set_aside integer) FROM PUBLIC;
@@ -5394,6 +5396,7 @@ GRANT UPDATE(until) ON TABLE postbell.leases TO postbell_dispatcher;
 
 GRANT UPDATE(open) ON TABLE postbell.leases TO postbell_dispatcher;
 
+GRANT SELECT ON TABLE postbell.lease_positions TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.lease_positions TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.routes TO postbell_dispatcher;

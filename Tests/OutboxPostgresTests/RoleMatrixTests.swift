@@ -57,7 +57,9 @@ struct RoleMatrixTests {
         ("SELECT principal_id FROM postbell.outbox", ["postbell_dispatcher", "postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.notifications", ["postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.ledger", ["postbell_reader", "postbell_operator"]),
-        ("SELECT * FROM postbell.lease_positions", ["postbell_reader", "postbell_operator"]),
+        (
+            "SELECT * FROM postbell.lease_positions", ["postbell_dispatcher", "postbell_reader", "postbell_operator"]
+        ),
         ("SELECT * FROM postbell.events", ["postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.audit()", ["postbell_dispatcher", "postbell_reader", "postbell_operator"]),
         // operating

@@ -53,7 +53,7 @@ GRANT SELECT ON
     postbell.deliveries,
     postbell.kinds, postbell.routes, postbell.tenants, postbell.settings,
     postbell.schema_migrations,
-    postbell.worker_health, postbell.lane_health, postbell.route_service
+    postbell.worker_health, postbell.lane_health, postbell.route_service, postbell.lease_positions
 TO postbell_dispatcher;
 GRANT SELECT (
     device_no, id, tenant_id, principal_id, route_no, app, token, token_seq, token_registered_at,
@@ -76,7 +76,9 @@ GRANT EXECUTE ON FUNCTION
     postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
     postbell.prune_idempotency_keys(int),
     postbell.audit(timestamptz, interval),
-    postbell.audit_scope(timestamptz)
+    postbell.audit_scope(timestamptz),
+    postbell.reader_tenant_no(),
+    postbell.operator_tenant()
 TO postbell_dispatcher;
 
 -- Readers: the views and what lies under them, without tokens and payloads.

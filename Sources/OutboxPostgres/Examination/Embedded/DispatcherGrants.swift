@@ -45,10 +45,16 @@ extension Grant {
             "mapping_version()"),
         Grant(
             "EXECUTE", .function,
+            "operator_tenant()"),
+        Grant(
+            "EXECUTE", .function,
             "outcome_name(smallint)"),
         Grant(
             "EXECUTE", .function,
             "prune_idempotency_keys(integer)"),
+        Grant(
+            "EXECUTE", .function,
+            "reader_tenant_no()"),
         Grant(
             "EXECUTE", .function,
             "recover(timestamp with time zone, timestamp with time zone, integer, integer, integer)"),
@@ -85,6 +91,7 @@ extension Grant {
         Grant("SELECT", .table, "hooks"),
         Grant("SELECT", .table, "kinds"),
         Grant("SELECT", .table, "lane_health"),
+        Grant("SELECT", .table, "lease_positions"),
         Grant("DELETE", .table, "leases"),
         Grant("INSERT", .table, "leases"),
         Grant("SELECT", .table, "leases"),

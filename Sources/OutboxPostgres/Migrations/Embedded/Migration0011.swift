@@ -5,7 +5,7 @@ extension Migration {
     /// 0011_rights.sql
     static let rights0011 = Migration(
         version: 11, name: "rights",
-        checksum: "e3acf0c3a9ceb34f1a71052f74b96119a3a9685445d18ee2a589d71d935a0ad5",
+        checksum: "e069de84797b5dae69b989191b3e830c482a82b93a3efacaa10c449522a0edd1",
         sql: #"""
 -- Postbell 0011: grants and row security. This file is the list of what each role may do.
 --
@@ -62,7 +62,7 @@ GRANT SELECT ON
     postbell.deliveries,
     postbell.kinds, postbell.routes, postbell.tenants, postbell.settings,
     postbell.schema_migrations,
-    postbell.worker_health, postbell.lane_health, postbell.route_service
+    postbell.worker_health, postbell.lane_health, postbell.route_service, postbell.lease_positions
 TO postbell_dispatcher;
 GRANT SELECT (
     device_no, id, tenant_id, principal_id, route_no, app, token, token_seq, token_registered_at,
@@ -85,7 +85,9 @@ GRANT EXECUTE ON FUNCTION
     postbell.device_effects(bigint[], int[], smallint[], timestamptz[], uuid[], int),
     postbell.prune_idempotency_keys(int),
     postbell.audit(timestamptz, interval),
-    postbell.audit_scope(timestamptz)
+    postbell.audit_scope(timestamptz),
+    postbell.reader_tenant_no(),
+    postbell.operator_tenant()
 TO postbell_dispatcher;
 
 -- Readers: the views and what lies under them, without tokens and payloads.
