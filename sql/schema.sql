@@ -1939,7 +1939,7 @@ DECLARE
 BEGIN
     BEGIN
         warning := postbell.size_warning(NEW);
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN data_exception THEN
         RETURN NULL;  -- not by define_kind, and of another form: what it is, workers say
     END;
     IF warning IS NOT NULL THEN

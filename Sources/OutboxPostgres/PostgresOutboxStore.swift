@@ -280,8 +280,10 @@ package actor PostgresOutboxStore: OutboxStore {
 
     package func resolveUnrouted(limit: Int) async throws(StoreError) -> Int {
         let resolved = try await ask(results, ResolveUnroutedStatement.command(limit: limit), Self.count)
+        let ended = try await endOverdue()
+        // Last: what cannot be removed must hold up no end.
         try await pruneKeys()
-        return resolved + (try await endOverdue())
+        return resolved + ended
     }
 
     /// Once a minute, and again at the next call as long as there is more than one call removes.

@@ -103,6 +103,16 @@ import Testing
         #expect(state.access(at: at(2)) == .refused(Self.refusal), "the next one is")
     }
 
+    @Test func `a wait that the endpoint asks for is kept, whoever has looked after the account`() {
+        var state = AccessState()
+        state.accountRead([1])
+        state.asked()
+        state.lookedAfter()
+        state.failed(reason: "429", wait: .seconds(30), jitter: 0, at: at(0))
+        #expect(state.access(at: at(0)) == .unavailable(reason: "429", retryAt: at(30)))
+        #expect(!state.wantsToken(at: at(29)))
+    }
+
     @Test func `a token that comes ends what was wrong before`() {
         for isRefused in [true, false] {
             var state = granted()

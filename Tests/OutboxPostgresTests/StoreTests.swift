@@ -318,9 +318,27 @@ struct StoreTests {
             let report = try await store.recover(knownAt: now, healthySince: never, limit: 10, maxCrashes: 5)
             #expect(report.leases == 0)
             let day = "to_char(now() AT TIME ZONE 'UTC' + interval '3 d', 'YYYYMMDD')"
+            // The database was made from one that may be of yesterday.
+            try await store.preparePartitions()
             try await outbox.run("DO $$ BEGIN EXECUTE 'DROP TABLE postbell.deliveries_' || \(day); END $$")
             try await store.preparePartitions()
             #expect(try await outbox.value("SELECT to_regclass('postbell.deliveries_' || \(day)) IS NOT NULL") == "t")
+        }
+    }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `What is overdue ends, also when old answers cannot be removed`(server: DatabaseServer) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.device()
+            try await outbox.enqueue("a")
+            try await outbox.run(
+                """
+                UPDATE postbell.outbox SET expires_at = now();
+                UPDATE postbell.queue SET due_at = now() + interval '1 h';
+                REVOKE EXECUTE ON FUNCTION postbell.prune_idempotency_keys(int) FROM postbell_dispatcher
+                """)
+            await #expect(throws: StoreError.self) { _ = try await store.resolveUnrouted(limit: 10) }
+            #expect(try await outbox.places() == ["a expired expired"])
         }
     }
 }

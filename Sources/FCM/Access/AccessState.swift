@@ -125,19 +125,24 @@ package struct AccessState: Sendable {
         trouble = .unavailable(reason: reason)
     }
 
-    /// The account was refused, or cannot be used.
+    /// The account was refused, or cannot be used. It is asked with once more, at once, when somebody has looked after
+    /// it since it was asked with.
     package mutating func refused(_ outcome: Outcome, at now: ContinuousClock.Instant) {
+        let isOutdated = asking?.isOutdated ?? false
         guard isOfPresentAccount() else { return }
+        guard !isOutdated else {
+            retryAt = nil
+            return
+        }
         failures = 0
         retryAt = now + Self.refusedRetry
         trouble = .refused(outcome)
     }
 
-    /// What is heard of an account that was exchanged or looked after meanwhile says nothing: it is asked with anew at
-    /// once.
+    /// What is heard of an account that was exchanged meanwhile says nothing: the new one is asked with at once.
     private mutating func isOfPresentAccount() -> Bool {
         defer { asking = nil }
-        guard let asking, asking.account != accountNumber || asking.isOutdated else { return true }
+        guard let asking, asking.account != accountNumber else { return true }
         retryAt = nil
         return false
     }

@@ -19,6 +19,8 @@ import Postgres
 /// | $20 … $24 | int2[], int8[], int2[], int8[], bool[] | back: position, wait in ms, attempt, cursor, forget crashes |
 /// | $25 … $28 | int2[], text[], text[], bool[] | ends: position, status, reason, the whole notification |
 ///
+/// $14, $16 and $17 may end with the last row that has a value: `unnest` fills up what is shorter.
+///
 /// One result row: `owned` bool (the lease is still ours; lapsed but not recovered is ours), `inserted` int8 (new
 /// ledger rows), `returned` int8, `ended` int8. Neither owned nor inserted: our own repetition. Inserted but not
 /// owned: fenced.

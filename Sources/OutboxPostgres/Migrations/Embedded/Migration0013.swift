@@ -5,7 +5,7 @@ extension Migration {
     /// 0013_visible_text.sql
     static let visibletext0013 = Migration(
         version: 13, name: "visible_text",
-        checksum: "e43b30f030e91f9faadf4173a6cd513b20ded5f0341092f8fa7349722dc97f5e",
+        checksum: "2e81149e986c416c67629394a4027508b6741c5c866ebeee5dde27b24417ab9b",
         sql: #"""
 -- Postbell 0013: texts that people wrote (docs/kinds.md): what is stored is safe to show already. And how large the
 -- notifications of a kind can get.
@@ -356,7 +356,7 @@ DECLARE
 BEGIN
     BEGIN
         warning := postbell.size_warning(NEW);
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN data_exception THEN
         RETURN NULL;  -- not by define_kind, and of another form: what it is, workers say
     END;
     IF warning IS NOT NULL THEN
