@@ -20,6 +20,7 @@ struct TenantScene {
         try await Outbox.on(server) { outbox in
             let scene = try await TenantScene(outbox, isShared: isShared)
             value = try await body(scene)
+            if isShared { try await outbox.run(Self.endOfFaults) }
             for session in scene.open + Array(scene.logins.values) { await session.close() }
             for login in TenantStatements.roles.map(scene.login) + [scene.login("other")] {
                 try await outbox.run("DROP OWNED BY \(login); DROP ROLE \(login)")
@@ -50,6 +51,7 @@ struct TenantScene {
             try await outbox.run(Self.tokensOfZoe)
         }
         try await Self.work(in: outbox, tenants: isShared ? [2, 3] : [2])
+        if isShared { try await outbox.run(Self.faultsOfOther) }
         open = isShared ? try await Self.openTransactions(in: outbox, login: "other_\(suffix)") : []
         var logins: [String: PostgresConnection] = [:]
         for role in TenantStatements.roles {
@@ -107,6 +109,19 @@ struct TenantScene {
         FROM generate_series(1, 9) n;
         SELECT postbell.device_register('zoe', 'phone', 'fcm', 'app.others', 'token-of-zoe', name => 'of other');
         RESET postbell.tenant_id
+        """
+
+    /// What an audit finds: one fault of a notification, and one of a device.
+    private static let faultsOfOther = """
+        INSERT INTO postbell.settlements (notification_id, tenant_no, route_no, status, reason)
+        SELECT o.id, 1, 2, 'failed', 'ceiling' FROM postbell.outbox o
+        WHERE o.tenant_id = 'other' AND o.dedupe_key = 'k3';
+        UPDATE postbell.devices SET token_seq = 0 WHERE tenant_id = 'other' AND client_device_id = 'phone-9'
+        """
+
+    private static let endOfFaults = """
+        DELETE FROM postbell.settlements WHERE tenant_no = 1;
+        UPDATE postbell.devices SET token_seq = 1 WHERE tenant_id = 'other' AND client_device_id = 'phone-9'
         """
 
     /// One lease with rows of each of these tenants; two rows of each are settled, the others stay in flight.
