@@ -78,8 +78,8 @@ def table(heads, rows):
 
 
 class Limits:
-    """What the figures may be at most. Each is in the table beside its figure; those that are broken end the bench
-    with a status of their own."""
+    """What the figures may be at most or at least. Each is in the table beside its figure; those that are broken end
+    the bench with a status of their own."""
 
     BROKEN = 3
 
@@ -91,6 +91,12 @@ class Limits:
         if value > limit:
             self.broken.append(f"{what}: {value:.2f} is more than {limit:g}")
         return f"≤ {limit:g}" if value <= limit else f"≤ {limit:g} BROKEN"
+
+    def least(self, what, value, limit):
+        """The same for what must not be below its limit."""
+        if value < limit:
+            self.broken.append(f"{what}: {value:.2f} is less than {limit:g}")
+        return f"≥ {limit:g}" if value >= limit else f"≥ {limit:g} BROKEN"
 
     def finish(self):
         """Ends the bench: says which limits are broken, if any."""

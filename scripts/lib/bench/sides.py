@@ -54,7 +54,12 @@ def statement(name):
 
 def spent(connection):
     """CPU of a session's backend so far, in microseconds."""
-    with open(f"/proc/{connection.info.backend_pid}/schedstat", encoding="ascii") as file:
+    return spent_by(connection.info.backend_pid)
+
+
+def spent_by(pid):
+    """The same of the backend that is this process."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
         return int(file.read().split()[0]) / 1e3
 
 
@@ -63,6 +68,13 @@ def time_ordered():
     raw[6] = 0x70 | (raw[6] & 15)
     raw[8] = 0x80 | (raw[8] & 63)
     return uuid.UUID(bytes=bytes(raw))
+
+
+def migrate(connection):
+    """Makes the schema as the migrations make it."""
+    for file in sorted((ROOT / "sql/migrations").glob("*.sql")):
+        with connection.transaction(), psycopg.ClientCursor(connection) as plain:
+            plain.execute(file.read_text())
 
 
 class Side:
@@ -190,9 +202,7 @@ class Real(Side):
 
     def make_schema(self):
         run = self.producer.execute
-        for file in sorted((ROOT / "sql/migrations").glob("*.sql")):
-            with self.producer.transaction(), psycopg.ClientCursor(self.producer) as plain:
-                plain.execute(file.read_text())
+        migrate(self.producer)
         run("SELECT postbell.define_kind('approval', 'template', "
             "'{\"a\": \"slug!\", \"b\": \"slug!\", \"c\": \"slug!\"}', '{\"title\": \"Approve\"}')")
         run("INSERT INTO postbell.tenants (tenant_id) SELECT 'tenant-' || g FROM generate_series(1, $1) g", (TENANTS,))
