@@ -7,10 +7,13 @@
 #   echo "${POSTGRES_CONNECTION[15]}" # a libpq connection string of the superuser
 #
 # A server has its data and its socket in the workspace, is reachable by this machine's own users only, runs as an
-# unprivileged user and ends with the script, even when the script is killed. No other PostgreSQL is touched.
+# unprivileged user and ends with the script, even when the script is killed. No other PostgreSQL is touched. Without
+# --durable its data is kept in memory where the machine has enough of it.
 
 declare -A POSTGRES_CONNECTION=() POSTGRES_FOLDER=() POSTGRES_BIN=() POSTGRES_PID=()
 POSTGRES_ACCOUNT=postbell-test
+# Folders outside the workspace that hold the data of servers.
+POSTGRES_MEMORY=()
 
 # What the caller has set up for a database of their own must not lead here, nor from here to there.
 unset "${!PG@}" DATABASE_URL
@@ -68,8 +71,38 @@ timezone = 'UTC'
 log_timezone = 'UTC'
 log_line_prefix = '%m [%p] %d '
 log_lock_waits = on
+log_min_duration_statement = '5s'
 SETTINGS
     [[ -n $durable ]] || printf '%s = off\n' fsync synchronous_commit full_page_writes
+}
+
+# Hundreds of databases are made and dropped by the tests, and a disk that has to catch up with that stalls every
+# statement for many seconds, which then fails by its deadline.
+MEMORY=/dev/shm
+# Free kilobytes of it at least: the servers of two test processes at their largest, twice.
+MEMORY_NEEDED=8388608
+
+# postgres_into_memory VERSION: lets the data of the cluster to come be in memory, where there is enough.
+postgres_into_memory() {
+    local folder available
+    available=$(df --output=avail "$MEMORY" 2>/dev/null | tail -n 1) || return 0
+    ((available >= MEMORY_NEEDED)) || return 0
+    remove_left_in_memory
+    folder=$(mktemp -d "$MEMORY/postbell.$$.XXXXXX")
+    POSTGRES_MEMORY+=("$folder")
+    chmod 0700 "$folder"
+    ! is_root || chown "$POSTGRES_ACCOUNT:$POSTGRES_ACCOUNT" "$folder"
+    ln -s "$folder" "${POSTGRES_FOLDER[$1]}/data"
+}
+
+# What a killed script has left there would be missing from the machine's memory until it is started anew.
+remove_left_in_memory() {
+    local folder owner
+    for folder in "$MEMORY"/postbell.*; do
+        owner=${folder#"$MEMORY"/postbell.}
+        owner=${owner%%.*}
+        [[ ! -d $folder || -d /proc/$owner ]] || rm -rf -- "$folder" 2>/dev/null || true
+    done
 }
 
 # postgres_initialise VERSION: a new cluster in POSTGRES_FOLDER, nobody allowed in but through its socket.
@@ -93,6 +126,7 @@ postgres_start() {
         shift
     done
     [[ -n ${WORKSPACE:-} ]] || die 'postgres_start: call make_workspace first'
+    ((${#POSTGRES_FOLDER[@]} > 0)) || at_exit postgres_stop_all
     postgres_account
     postgres_find "$version"
     folder=$WORKSPACE/pg$version
@@ -101,6 +135,7 @@ postgres_start() {
     mkdir -m 0700 "$folder" "$folder/socket"
     ! is_root || chown "$POSTGRES_ACCOUNT:$POSTGRES_ACCOUNT" "$folder" "$folder/socket"
     cd "$WORKSPACE" # a folder that the other user can stand in
+    [[ -n $durable ]] || postgres_into_memory "$version"
     postgres_initialise "$version"
     postgres_settings "$durable" "$folder" "$port" "$tcp" >>"$folder/data/postgresql.conf"
     printf 'local all all trust\n' >"$folder/data/pg_hba.conf"
@@ -123,7 +158,6 @@ postgres_launch() {
     setpriv --pdeathsig INT "${become[@]}" -- "${POSTGRES_BIN[$version]}/postgres" -D "$folder/data" \
         </dev/null >"$WORKSPACE/pg$version.log" 2>&1 &
     POSTGRES_PID[$version]=$!
-    ((${#POSTGRES_PID[@]} > 1)) || at_exit postgres_stop_all
 }
 
 postgres_await() {
@@ -157,6 +191,17 @@ postgres_stop_all() {
         wait "${POSTGRES_PID[$version]}" 2>/dev/null || true
     done
     POSTGRES_PID=()
+    ((${#POSTGRES_MEMORY[@]} == 0)) || rm -rf -- "${POSTGRES_MEMORY[@]}"
+    POSTGRES_MEMORY=()
+}
+
+# postgres_slow: what has taken long on these servers: the last statements of over five seconds, and waits for locks.
+postgres_slow() {
+    local version
+    for version in "${!POSTGRES_FOLDER[@]}"; do
+        grep -E ' duration: | still waiting for ' "$WORKSPACE/pg$version.log" | grep -v 'pg_sleep' | tail -n 8 |
+            cut -c 1-240 | sed "s/^/PostgreSQL $version: /" || true
+    done
 }
 
 # export_test_servers: both servers, as the tests expect to find them in their environment.
