@@ -3,7 +3,9 @@ import Postgres
 
 /// Writes one flush of one lease. It may be repeated at any time, by any session, with the same arrays: the right to
 /// put a row anywhere comes from its own bit in the lease, cleared in the same statement, so a repetition finds
-/// nothing to move. It touches no row and no key that a producer or a back end can hold.
+/// nothing to move. It touches no row and no key that a producer or a back end can hold. Ledger rows that were written
+/// without their bits (halves of a flush that was refused) are refused as duplicates when the flush comes as a whole,
+/// and narrowed down once more.
 ///
 /// | parameter | type | meaning |
 /// | --- | --- | --- |
@@ -36,13 +38,14 @@ enum SettleStatement {
 
     static let text = """
         WITH own AS MATERIALIZED (
-            -- the fence: the lease in its newest version, locked. The arrays are detoasted once, and only when rows
-            -- go somewhere
+            -- the fence: the lease in its newest version, locked. A flush that was written before has cleared its
+            -- bits. The arrays are detoasted once, and only when rows go somewhere
             SELECT
                 l.batch,
                 l.route_no,
                 l.open & $4::varbit AS leaving,
                 l.open & ~($4::varbit) AS rest,
+                l.open & $4::varbit = $4::varbit AND bit_count($4::varbit) > 0 AS is_first,
                 CASE WHEN moves THEN l.ids || '{}'::uuid[] END AS ids,
                 CASE WHEN moves THEN l.tenants || '{}'::int4[] END AS tenants,
                 CASE WHEN moves THEN l.urgencies || '{}'::int2[] END AS urgencies,
@@ -51,12 +54,8 @@ enum SettleStatement {
             WHERE l.batch = $1::uuid AND l.owner = $2::uuid
             FOR UPDATE OF l
         ),
-        written AS (
-            -- the ids are the worker's, so a repetition adds nothing; late: the lease is not ours any more
-            INSERT INTO postbell.deliveries (
-                id, notification_id, batch, device_no, token_seq, tenant_no, worker_no, route_no,
-                attempt, outcome, final, late, retry_at,
-                provider_status, reason, provider_id, attempted_at, answer_us)
+        entry AS NOT MATERIALIZED (
+            -- late: the lease is not ours any more
             SELECT
                 x.id, x.notification_id, $1::uuid, x.device_no, x.token_seq, x.tenant_no, $5::int4, $3::int2,
                 x.attempt, x.outcome, x.final, NOT EXISTS (SELECT 1 FROM own),
@@ -71,6 +70,22 @@ enum SettleStatement {
                 attempt, outcome, final, wait,
                 status, reason, provider_id, attempted_at, answer_us
             )
+        ),
+        written AS (
+            -- the usual case: nothing can be there, so nothing is looked for, which would be a quarter of the settle
+            INSERT INTO postbell.deliveries (
+                id, notification_id, batch, device_no, token_seq, tenant_no, worker_no, route_no,
+                attempt, outcome, final, late, retry_at,
+                provider_status, reason, provider_id, attempted_at, answer_us)
+            SELECT * FROM entry WHERE (SELECT is_first FROM own)
+        ),
+        repeated AS (
+            -- the ids are the worker's, so a repetition adds nothing
+            INSERT INTO postbell.deliveries (
+                id, notification_id, batch, device_no, token_seq, tenant_no, worker_no, route_no,
+                attempt, outcome, final, late, retry_at,
+                provider_status, reason, provider_id, attempted_at, answer_us)
+            SELECT * FROM entry WHERE (SELECT is_first FROM own) IS NOT true
             ON CONFLICT DO NOTHING
             RETURNING 1
         ),
@@ -122,7 +137,8 @@ enum SettleStatement {
         )
         SELECT
             EXISTS (SELECT 1 FROM own) AS owned,
-            (SELECT count(*) FROM written) AS inserted,
+            CASE WHEN (SELECT is_first FROM own) THEN cardinality($6::uuid[])
+                ELSE (SELECT count(*) FROM repeated) END AS inserted,
             (SELECT count(*) FROM back) AS returned,
             (SELECT count(*) FROM ended) AS ended
         """
