@@ -31,6 +31,47 @@ CREATE TYPE postbell.import_row AS (
 
 ALTER TYPE postbell.import_row OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.acknowledge(id uuid, principal text DEFAULT NULL::text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    tenant text := postbell.session_tenant();
+    noted  timestamptz;
+BEGIN
+    -- before anything else: also where the notification is acknowledged already, and by whom
+    PERFORM 1
+    FROM postbell.outbox o
+    WHERE o.id = acknowledge.id
+        AND o.tenant_id = tenant
+        AND o.principal_id <> ''  -- forgotten
+        AND (principal IS NULL OR o.principal_id = principal)
+        AND postbell.acts_for(o.principal_id);
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    SELECT a.at INTO noted
+    FROM postbell.acknowledgements a
+    WHERE a.tenant_id = tenant AND a.notification_id = acknowledge.id;
+    IF FOUND THEN
+        RETURN noted;
+    END IF;
+    INSERT INTO postbell.acknowledgements AS a (at, notification_id, tenant_id)
+    VALUES (clock_timestamp(), acknowledge.id, tenant)
+    ON CONFLICT DO NOTHING
+    RETURNING a.at INTO noted;
+    IF NOT FOUND THEN
+        -- another call of this tenant's, which has committed meanwhile
+        SELECT a.at INTO noted
+        FROM postbell.acknowledgements a
+        WHERE a.tenant_id = tenant AND a.notification_id = acknowledge.id;
+    END IF;
+    RETURN noted;
+END
+$$;
+
+ALTER FUNCTION postbell.acknowledge(id uuid, principal text) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.acts_for(principal text) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
@@ -1214,6 +1255,39 @@ $$;
 
 ALTER FUNCTION postbell.device_mute(device_id uuid, kinds text[]) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.device_outcomes(notification uuid) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT coalesce(json_agg(
+        json_strip_nulls(json_build_object(
+            'device_id', v.id,
+            'name', v.name,
+            'outcome', postbell.outcome_name(d.outcome),
+            'final', d.final,
+            'reason', d.reason,
+            'retry_at', d.retry_at,
+            'at', d.attempted_at + coalesce(d.answer_us, 0) * interval '1 microsecond'))
+        ORDER BY d.device_no), '[]')
+    FROM (
+        SELECT DISTINCT ON (e.device_no) e.id
+        FROM (
+            SELECT t.device_no, t.id, true AS decides
+            FROM postbell.target_ends t
+            WHERE t.notification_id = notification
+            UNION ALL
+            SELECT r.device_no, r.id, false
+            FROM postbell.deliveries r
+            WHERE r.notification_id = notification AND NOT r.final
+        ) e
+        ORDER BY e.device_no, e.decides DESC, e.id DESC
+        LIMIT 100
+    ) x
+    JOIN postbell.deliveries d ON d.id = x.id
+    LEFT JOIN postbell.devices v ON v.device_no = d.device_no
+$$;
+
+ALTER FUNCTION postbell.device_outcomes(notification uuid) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text DEFAULT NULL::text, name text DEFAULT NULL::text, kind text DEFAULT NULL::text, platform text DEFAULT NULL::text, device_ref text DEFAULT NULL::text, session_ref text DEFAULT NULL::text, pending boolean DEFAULT false, idempotency_key text DEFAULT NULL::text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1786,6 +1860,59 @@ $$;
 
 ALTER FUNCTION postbell.import_devices(tenant text, given postbell.import_row) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.inbox(principal text, before uuid DEFAULT NULL::uuid, max_rows integer DEFAULT 50) RETURNS TABLE(id uuid, kind text, subject text, thread text, payload json, badge integer, silent boolean, created_at timestamp with time zone, planned_at timestamp with time zone, expires_at timestamp with time zone, status text, reason text, settled_at timestamp with time zone, seen_at timestamp with time zone, acknowledged_at timestamp with time zone, devices json)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    tenant text := postbell.session_tenant();
+BEGIN
+    IF NOT coalesce(postbell.is_name(principal), false) OR NOT coalesce(max_rows BETWEEN 1 AND 200, false) THEN
+        PERFORM postbell.refuse(
+            'inbox.invalid', 'a principal is 1 to 200 printable ASCII characters, a page 1 to 200 notifications');
+    END IF;
+    RETURN QUERY
+    WITH page AS MATERIALIZED (
+        -- the page before what hangs on it, which is looked up for these rows alone
+        SELECT o.id, o.payload, o.badge, o.silent
+        FROM postbell.outbox o
+        WHERE o.tenant_id = tenant
+            AND o.principal_id = principal
+            AND o.id < coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+            AND postbell.acts_for(principal)
+        ORDER BY o.id DESC
+        LIMIT max_rows
+    )
+    SELECT
+        n.id, n.kind, n.subject, n.thread, p.payload::json, p.badge, p.silent, n.created_at, n.planned_at, n.expires_at,
+        n.status, n.reason, n.settled_at,
+        (
+            -- the first that can be about it
+            SELECT min(r.seen_at)
+            FROM postbell.receipts r
+            WHERE r.tenant_id = n.tenant_id
+                AND r.principal_id = n.principal_id
+                AND r.subject = n.subject
+                AND r.seen_at > n.created_at
+        ),
+        (
+            SELECT a.at
+            FROM postbell.acknowledgements a
+            WHERE a.tenant_id = n.tenant_id AND a.notification_id = n.id
+        ),
+        postbell.device_outcomes(n.id)
+    FROM page p
+    JOIN postbell.notifications n ON n.id = p.id
+    ORDER BY p.id DESC;
+END
+$$;
+
+ALTER FUNCTION postbell.inbox(principal text, before uuid, max_rows integer) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.install_codes(codes jsonb) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1836,8 +1963,7 @@ ALTER FUNCTION postbell.is_json_object(value text) OWNER TO postbell_owner;
 CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
-    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200
-        AND value OPERATOR(pg_catalog.!~) '[^!-~]'
+    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
 $$;
 
 ALTER FUNCTION postbell.is_name(value text) OWNER TO postbell_owner;
@@ -3012,6 +3138,7 @@ BEGIN
         WHEN 'kind.in_use'                 THEN 'PB206'
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
+        WHEN 'inbox.invalid'               THEN 'PB303'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
@@ -3615,7 +3742,10 @@ BEGIN
         WITH known AS MATERIALIZED (
             SELECT o.subject, max(o.created_at) AS newest
             FROM postbell.outbox o
-            WHERE o.tenant_id = tenant AND o.principal_id = principal AND o.subject = ANY (subjects)
+            WHERE o.tenant_id = tenant
+                AND o.principal_id = principal
+                AND o.subject = ANY (subjects)
+                AND postbell.acts_for(principal)
             GROUP BY o.subject
         ),
         made AS (
@@ -3670,7 +3800,7 @@ BEGIN
         ) n
         JOIN postbell.outbox o ON o.id = n.id
         JOIN postbell.kinds k ON k.kind_no = o.kind_no
-        WHERE o.tenant_id = tenant AND o.principal_id = principal
+        WHERE o.tenant_id = tenant AND o.principal_id = principal AND postbell.acts_for(principal)
     )
     SELECT
         coalesce(array_agg(a.id ORDER BY a.id) FILTER (
@@ -3990,6 +4120,16 @@ END
 $$;
 
 ALTER FUNCTION postbell.wake(woken smallint[]) OWNER TO postbell_owner;
+
+CREATE TABLE postbell.acknowledgements (
+    at timestamp with time zone NOT NULL,
+    notification_id uuid NOT NULL,
+    tenant_id text NOT NULL
+);
+
+ALTER TABLE ONLY postbell.acknowledgements FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE postbell.acknowledgements OWNER TO postbell_owner;
 
 CREATE TABLE postbell.deliveries (
     id uuid NOT NULL,
@@ -4657,6 +4797,9 @@ ALTER TABLE postbell.workers ALTER COLUMN worker_no ADD GENERATED ALWAYS AS IDEN
 
 ALTER TABLE ONLY postbell.deliveries ATTACH PARTITION postbell.deliveries_default DEFAULT;
 
+ALTER TABLE ONLY postbell.acknowledgements
+    ADD CONSTRAINT acknowledgements_pkey PRIMARY KEY (tenant_id, notification_id);
+
 ALTER TABLE ONLY postbell.codes
     ADD CONSTRAINT codes_pkey PRIMARY KEY (namespace, key);
 
@@ -4808,6 +4951,8 @@ CREATE TRIGGER outbox_defaults BEFORE INSERT ON postbell.outbox FOR EACH ROW EXE
 
 CREATE TRIGGER outbox_enqueue AFTER INSERT ON postbell.outbox REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION postbell.outbox_enqueue();
 
+ALTER TABLE postbell.acknowledgements ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE postbell.deliveries ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.devices ENABLE ROW LEVEL SECURITY;
@@ -4843,6 +4988,8 @@ ALTER TABLE postbell.idempotency_keys ENABLE ROW LEVEL SECURITY;
 ALTER TABLE postbell.leases ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.outbox ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY owner_all ON postbell.acknowledgements TO postbell_owner USING (true) WITH CHECK (true);
 
 CREATE POLICY owner_all ON postbell.deliveries TO postbell_owner USING (true) WITH CHECK (true);
 
@@ -4881,6 +5028,8 @@ ALTER TABLE postbell.queue ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reader_routes ON postbell.routes FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (route_no = 0) OR (route_no IN ( SELECT t.route_no
    FROM postbell.tenant_routes t
   WHERE (t.tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))))));
+
+CREATE POLICY reader_tenant ON postbell.acknowledgements FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant() AS reader_tenant) IS NULL) OR (tenant_id = ( SELECT postbell.reader_tenant() AS reader_tenant))));
 
 CREATE POLICY reader_tenant ON postbell.deliveries FOR SELECT TO postbell_reader USING (((( SELECT postbell.reader_tenant_no() AS reader_tenant_no) IS NULL) OR (tenant_no = ( SELECT postbell.reader_tenant_no() AS reader_tenant_no))));
 
@@ -4921,6 +5070,9 @@ GRANT USAGE ON SCHEMA postbell TO postbell_registrar;
 GRANT USAGE ON SCHEMA postbell TO postbell_dispatcher;
 GRANT USAGE ON SCHEMA postbell TO postbell_reader;
 GRANT USAGE ON SCHEMA postbell TO postbell_operator;
+
+REVOKE ALL ON FUNCTION postbell.acknowledge(id uuid, principal text) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.acknowledge(id uuid, principal text) TO postbell_registrar;
 
 REVOKE ALL ON FUNCTION postbell.acts_for(principal text) FROM PUBLIC;
 
@@ -5067,6 +5219,8 @@ GRANT ALL ON FUNCTION postbell.device_list(principal_id text, after text, max_ro
 REVOKE ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_mute(device_id uuid, kinds text[]) TO postbell_registrar;
 
+REVOKE ALL ON FUNCTION postbell.device_outcomes(notification uuid) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, pending boolean, idempotency_key text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.device_register(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text, pending boolean, idempotency_key text, OUT device_id uuid, OUT device_status text, OUT token_fingerprint text) TO postbell_registrar;
 
@@ -5108,6 +5262,9 @@ GRANT ALL ON FUNCTION postbell.hook_function(function_schema name, function_name
 REVOKE ALL ON FUNCTION postbell.idempotency_period() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.import_devices(tenant text, given postbell.import_row) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.inbox(principal text, before uuid, max_rows integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.inbox(principal text, before uuid, max_rows integer) TO postbell_registrar;
 
 REVOKE ALL ON FUNCTION postbell.install_codes(codes jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.install_codes(codes jsonb) TO postbell_producer;
@@ -5358,6 +5515,8 @@ REVOKE ALL ON FUNCTION postbell.visible_text(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.wake(woken smallint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.wake(woken smallint[]) TO postbell_dispatcher;
+
+GRANT SELECT ON TABLE postbell.acknowledgements TO postbell_reader;
 
 GRANT SELECT,INSERT ON TABLE postbell.deliveries TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.deliveries TO postbell_reader;

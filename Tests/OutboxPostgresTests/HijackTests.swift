@@ -48,6 +48,9 @@ struct HijackTests {
         CREATE TEMP TABLE kinds (x int);
         CREATE TEMP TABLE settings (x int);
         CREATE TEMP TABLE tenants (x int);
+        CREATE TEMP TABLE notifications (x int);
+        CREATE TEMP TABLE acknowledgements (x int);
+        CREATE TEMP TABLE deliveries (x int);
         CREATE TEMP TABLE pg_proc (x int);
         CREATE TEMP TABLE pg_class (x int);
         SET search_path = pg_temp, trap, pg_catalog
@@ -80,6 +83,8 @@ struct HijackTests {
                 "SELECT postbell.device_revoke(principal_id => 'anna', reason => 'logout')",
                 "SELECT postbell.device_delete(device_id) FROM postbell.device_list('ben')",
                 "SELECT postbell.sync('anna', seen => '{s}')", "SELECT postbell.mapping()",
+                "SELECT postbell.acknowledge(id, 'anna') FROM postbell.inbox('anna')",
+                "SELECT devices FROM postbell.inbox('anna', pg_catalog.gen_random_uuid(), 10)",
             ]
         ),
         (

@@ -39,6 +39,8 @@ struct RoleMatrixTests {
         ("SELECT postbell.device_test(gen_random_uuid())", ["postbell_registrar"]),
         ("SELECT postbell.devices_import('[]')", ["postbell_registrar"]),
         ("SELECT postbell.sync('anna')", ["postbell_registrar"]),
+        ("SELECT postbell.inbox('anna')", ["postbell_registrar"]),
+        ("SELECT postbell.acknowledge(gen_random_uuid())", ["postbell_registrar"]),
         // dispatching
         ("SELECT * FROM postbell.recover(now(), now(), 1, 1, 1)", ["postbell_dispatcher"]),
         ("SELECT postbell.retry_held('{1}', 1)", ["postbell_dispatcher"]),
@@ -61,6 +63,7 @@ struct RoleMatrixTests {
             "SELECT * FROM postbell.lease_positions", ["postbell_dispatcher", "postbell_reader", "postbell_operator"]
         ),
         ("SELECT * FROM postbell.events", ["postbell_reader", "postbell_operator"]),
+        ("SELECT * FROM postbell.acknowledgements", ["postbell_reader", "postbell_operator"]),
         ("SELECT * FROM postbell.audit()", ["postbell_dispatcher", "postbell_reader", "postbell_operator"]),
         // operating
         ("SELECT postbell.cancel(gen_random_uuid())", ["postbell_operator"]),
@@ -74,6 +77,9 @@ struct RoleMatrixTests {
         ("SELECT * FROM postbell.idempotency_keys", []),
         ("SELECT * FROM postbell.device_view", []),
         ("SELECT postbell.take_tokens('{1}', now())", []),
+        ("SELECT postbell.device_outcomes(gen_random_uuid())", []),
+        ("DELETE FROM postbell.acknowledgements", []),
+        ("INSERT INTO postbell.acknowledgements SELECT now(), gen_random_uuid(), 'default'", []),
         ("SELECT token, payload FROM postbell.devices, postbell.outbox", ["postbell_dispatcher"]),
         ("UPDATE postbell.outbox SET payload = '{}'", []),
         ("DELETE FROM postbell.outbox", []),

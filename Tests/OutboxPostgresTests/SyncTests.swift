@@ -102,7 +102,11 @@ struct SyncTests {
             }
             try await registrar.execute("SET postbell.tenant_id = 'other'")
             #expect(await registrar.refusal("SELECT postbell.sync('anna', seen => '{a}')") == "PB301")
-            try await registrar.execute("RESET postbell.tenant_id; SELECT postbell.sync('anna', NULL, NULL, NULL)")
+            // a session that acts for another person
+            try await registrar.execute("RESET postbell.tenant_id; SET postbell.principal_id = 'berta'")
+            #expect(await registrar.refusal("SELECT postbell.sync('anna', seen => '{a}')") == "PB301")
+            try await registrar.execute(
+                "RESET postbell.principal_id; SELECT postbell.sync('anna', NULL, NULL, NULL)")
             #expect(await registrar.refusal("SELECT count(*) FROM postbell.receipts") == "42501")
             await registrar.close()
             #expect(try await outbox.value("SELECT count(*) FROM postbell.receipts") == "0")

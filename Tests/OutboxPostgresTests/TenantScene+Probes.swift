@@ -93,6 +93,10 @@ extension TenantScene {
                 SELECT concat_ws(' ', 'receipt', r.principal_id, r.subject)
                 FROM postbell.receipts r WHERE r.tenant_id = tenant
                 UNION ALL
+                SELECT concat_ws(' ', 'acknowledgement', o.dedupe_key)
+                FROM postbell.acknowledgements a JOIN postbell.outbox o ON o.id = a.notification_id
+                WHERE a.tenant_id = tenant
+                UNION ALL
                 SELECT concat_ws(' ', 'idempotency', k.principal_id, k.key, k.device_status)
                 FROM postbell.idempotency_keys k WHERE k.tenant_id = tenant
             ) x(line)

@@ -96,6 +96,7 @@ struct TenantScene {
         FROM generate_series(1, 20) n;
         SELECT postbell.supersede('\(tenant)', 's1'), postbell.erase('\(tenant)', 't1');
         SELECT postbell.sync('anna', seen => '{s2}');
+        SELECT postbell.acknowledge(probe.notification('\(tenant)', 'k' || n)) FROM generate_series(1, 4) n;
         SELECT postbell.device_mute(probe.device('\(tenant)', 'ben', 'tablet'), '{note}');
         RESET postbell.tenant_id
         """
@@ -163,6 +164,7 @@ struct TenantScene {
             "SELECT postbell.device_revoke(principal_id => 'ben', reason => 'logout')",
             "SELECT postbell.sync('ben', seen => '{s3}')",
             "SELECT postbell.cancel(probe.notification('other', 'k' || n)) FROM generate_series(1, 20) n",
+            "SELECT postbell.acknowledge(probe.notification('other', 'k' || n)) FROM generate_series(5, 40) n",
         ] { try await session.execute(sql) }
         let founder = try await outbox.database.connect()
         try await founder.execute(

@@ -57,6 +57,9 @@ struct TenantStatements {
         "probe.notification(\(pick("'mine'", "'mine'", "'other'", "'nowhere'")), \(key()))"
     }
 
+    /// An id that says no more than where it is in the order of ids.
+    private mutating func ownNotification() -> String { "probe.notification('mine', \(key()))" }
+
     private mutating func payload() -> String {
         pick("'{}'", "'{\"word\": \"tea\"}'", "'{\"word\": 7}'", "'{\"other\": 1}'", "'{'")
     }
@@ -80,7 +83,8 @@ struct TenantStatements {
             pick(
                 "UPDATE postbell.outbox SET payload = '{}'", "DELETE FROM postbell.outbox",
                 "SELECT * FROM postbell.devices",
-                "SELECT payload FROM postbell.outbox", "SELECT postbell.sync('anna')", "SET ROLE postbell_owner",
+                "SELECT payload FROM postbell.outbox", "SELECT postbell.sync('anna')", "SELECT postbell.inbox('anna')",
+                "SET ROLE postbell_owner",
                 "SELECT tenant_id FROM postbell.tenants", "SELECT app FROM postbell.routes")
         default: "SELECT postbell.install_codes('{\"a\": {\"title\": \"t\"}}')"
         }
@@ -103,7 +107,7 @@ struct TenantStatements {
     }
 
     private mutating func registering() -> String {
-        switch number(1...14) {
+        switch number(1...16) {
         case 1...4: registration()
         case 5: "SELECT postbell.device_activate(\(device()))"
         case 6: "SELECT \(Self.deviceColumns) FROM postbell.device_get(\(device()), \(pick("NULL", person())))"
@@ -121,12 +125,19 @@ struct TenantStatements {
             "SELECT cardinality(obsolete), cardinality(unread) FROM postbell.sync(\(person()), "
                 + "ARRAY[\(notification()), \(notification())], ARRAY[\(subject())], ARRAY[\(notification())])"
         case 13: importation()
+        case 14: pick("SELECT postbell.acknowledge(\(notification()))", acknowledgement())
+        case 15:
+            "SELECT * FROM postbell.inbox(\(person()), \(pick("NULL", ownNotification())), \(number(1...9)))"
         default:
             pick(
                 "SELECT count(*) FROM postbell.devices", "SELECT postbell.enqueue('note', 'anna', 'k1')",
                 "SELECT * FROM postbell.idempotency_keys", "SELECT * FROM postbell.device_view",
                 "SELECT postbell.mapping()", "DELETE FROM postbell.devices", "SELECT app FROM postbell.routes")
         }
+    }
+
+    private mutating func acknowledgement() -> String {
+        "SELECT postbell.acknowledge(\(notification()), \(person())) IS NULL"
     }
 
     private static let deviceColumns = """
@@ -203,7 +214,9 @@ struct TenantStatements {
     }
 
     private mutating func tenantTable() -> String {
-        pick("tenants", "tenant_routes", "supersessions", "erasures", "receipts", "outbox", "devices", "events")
+        pick(
+            "tenants", "tenant_routes", "supersessions", "erasures", "receipts", "outbox", "devices", "events",
+            "acknowledgements")
     }
 
     /// What counts over all that a reader sees, and has no tenant in its rows.

@@ -71,7 +71,8 @@ $$;
 -- which nothing was ever enqueued for this principal, fails the whole call. Answers which of the delivered are obsolete
 -- (superseded, seen, erased, cancelled or past their deadline) and which of the queried are unread, this call's own
 -- receipts included: those with a subject that nobody has seen, and that are not superseded, erased or cancelled. What
--- is another principal's is left out, as what does not exist is. Reads the principal's notifications once.
+-- is another principal's is left out, as what does not exist is; so is all to a session that acts for another. Reads
+-- the principal's notifications once.
 CREATE FUNCTION postbell.sync(
     principal text,
     delivered uuid[] DEFAULT '{}',
@@ -98,7 +99,10 @@ BEGIN
         WITH known AS MATERIALIZED (
             SELECT o.subject, max(o.created_at) AS newest
             FROM postbell.outbox o
-            WHERE o.tenant_id = tenant AND o.principal_id = principal AND o.subject = ANY (subjects)
+            WHERE o.tenant_id = tenant
+                AND o.principal_id = principal
+                AND o.subject = ANY (subjects)
+                AND postbell.acts_for(principal)
             GROUP BY o.subject
         ),
         made AS (
@@ -153,7 +157,7 @@ BEGIN
         ) n
         JOIN postbell.outbox o ON o.id = n.id
         JOIN postbell.kinds k ON k.kind_no = o.kind_no
-        WHERE o.tenant_id = tenant AND o.principal_id = principal
+        WHERE o.tenant_id = tenant AND o.principal_id = principal AND postbell.acts_for(principal)
     )
     SELECT
         coalesce(array_agg(a.id ORDER BY a.id) FILTER (

@@ -20,5 +20,6 @@ extension Migration {
         content0014,
         codes0015,
         import0016,
+        inbox0017,
     ]
 }

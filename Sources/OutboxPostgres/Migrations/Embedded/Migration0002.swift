@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "e9701566d14db542536552b7746e2eb4a76603bcc65fbb172ff663187dfa1c84",
+        checksum: "b5e45fc603983429d3d40b2dd48dc3d9db0509b1b6aba1c670ae9b2fd62668f2",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -42,8 +42,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
         'hex')::uuid
 $$;
 
--- The tenant of this session: `postbell.tenant_id`, else `default`;
--- a login listed in role_tenants may only name its own.
+-- The tenant of this session: `postbell.tenant_id`, else `default`; a login in role_tenants names its own only.
 CREATE FUNCTION postbell.session_tenant() RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -84,8 +83,7 @@ $$;
 -- because a bounded repetition makes a regular expression of 200 states.
 CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200
-        AND value OPERATOR(pg_catalog.!~) '[^!-~]'
+    SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
 $$;
 
 -- Number of a tenant, made where missing.
@@ -265,6 +263,7 @@ BEGIN
         WHEN 'kind.in_use'                 THEN 'PB206'
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
+        WHEN 'inbox.invalid'               THEN 'PB303'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
