@@ -255,6 +255,7 @@ BEGIN
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         WHEN 'inbox.invalid'               THEN 'PB303'
+        WHEN 'forget.invalid'              THEN 'PB304'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'

@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "b5e45fc603983429d3d40b2dd48dc3d9db0509b1b6aba1c670ae9b2fd62668f2",
+        checksum: "10bcb552a9f0c7d91170d227a1c47783dc138bcf5fc1d104b8e0c83f66e2e19c",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -264,6 +264,7 @@ BEGIN
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         WHEN 'inbox.invalid'               THEN 'PB303'
+        WHEN 'forget.invalid'              THEN 'PB304'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
