@@ -852,6 +852,7 @@ BEGIN
         previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
         define_kind.presentation, define_kind.payload, compiled,
         ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
+        ARRAY(SELECT c.key FROM jsonb_object_keys(compiled) c(key) ORDER BY c.key),
         define_kind.content, postbell.visible_keys(define_kind.content, compiled),
         postbell.uses_own_value(define_kind.content, 'instance'), define_kind.content ? 'form',
         define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type,
@@ -1617,49 +1618,6 @@ $$;
 
 ALTER FUNCTION postbell.drop_kind(name text) OWNER TO postbell_owner;
 
-CREATE FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) RETURNS integer
-    LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_custom_plan'
-    AS $$
-DECLARE
-    emptied uuid[];
-BEGIN
-    emptied := ARRAY(
-        SELECT o.id
-        FROM postbell.outbox o
-        WHERE o.tenant_id = tenant
-            AND o.principal_id <> ''
-            AND (principal IS NULL OR o.principal_id = principal)
-        ORDER BY o.id
-        LIMIT row_limit
-        FOR UPDATE OF o);
-    INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
-    SELECT o.id, o.tenant_no, 'cancelled', 'erased'
-    FROM postbell.outbox o
-    WHERE o.id = ANY (emptied)
-        AND NOT EXISTS (
-            SELECT 1 FROM postbell.settlements w
-            WHERE w.notification_id = o.id AND w.route_no IS NULL);
-    DELETE FROM postbell.acknowledgements a WHERE a.tenant_id = tenant AND a.notification_id = ANY (emptied);
-    UPDATE postbell.outbox o SET
-        principal_id = '',
-        dedupe_key = 'forgotten:' || o.id,
-        subject = NULL,
-        thread = NULL,
-        collapse_key = NULL,
-        device_id = NULL,
-        device_no = NULL,
-        except_device_id = NULL,
-        except_device_no = NULL,
-        badge = NULL,
-        payload = '{}'
-    WHERE o.id = ANY (emptied);
-    RETURN cardinality(emptied);
-END
-$$;
-
-ALTER FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) OWNER TO postbell_owner;
-
 CREATE FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text DEFAULT '{}'::text, subject text DEFAULT NULL::text, thread text DEFAULT NULL::text, tenant_id text DEFAULT NULL::text, device_id uuid DEFAULT NULL::uuid, except_device_id uuid DEFAULT NULL::uuid, urgency text DEFAULT NULL::text, collapse_key text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, silent boolean DEFAULT false, badge integer DEFAULT NULL::integer) RETURNS uuid
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1741,134 +1699,6 @@ END
 $$;
 
 ALTER FUNCTION postbell.erase(tenant text, thread text) OWNER TO postbell_owner;
-
-CREATE FUNCTION postbell.forget(principal text, max_rows integer DEFAULT 10000) RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-DECLARE
-    tenant text := postbell.session_tenant();
-    gone   record;
-BEGIN
-    IF NOT coalesce(postbell.is_name(principal), false) OR NOT coalesce(max_rows BETWEEN 1 AND 100000, false) THEN
-        PERFORM postbell.refuse(
-            'forget.invalid', 'a principal is 1 to 200 printable ASCII characters, a call 1 to 100,000 rows');
-    END IF;
-    IF NOT postbell.acts_for(principal) THEN
-        RETURN true;
-    END IF;
-    -- who registers meanwhile comes before this or after it
-    PERFORM postbell.lock_registrations(tenant, principal);
-    SELECT f.* INTO gone FROM postbell.forget_rows(tenant, principal, max_rows) f;
-    IF gone.devices + gone.notifications > 0 THEN
-        PERFORM postbell.forgotten_event(tenant, 'principal.forgotten', gone.devices, gone.notifications);
-    END IF;
-    RETURN gone.devices + gone.notifications + gone.others < max_rows;
-END
-$$;
-
-ALTER FUNCTION postbell.forget(principal text, max_rows integer) OWNER TO postbell_owner;
-
-CREATE FUNCTION postbell.forget_rows(tenant text, principal text, row_limit integer, OUT devices integer, OUT notifications integer, OUT others integer) RETURNS record
-    LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_custom_plan'
-    AS $$
-DECLARE
-    counted int;
-BEGIN
-    DELETE FROM postbell.devices d
-    WHERE d.device_no = ANY (ARRAY(
-        SELECT v.device_no FROM postbell.devices v
-        WHERE v.tenant_id = tenant AND (principal IS NULL OR v.principal_id = principal)
-        ORDER BY v.device_no
-        LIMIT row_limit
-        FOR UPDATE));
-    GET DIAGNOSTICS devices = ROW_COUNT;
-    notifications := postbell.remove_notifications(tenant, principal, row_limit - devices);
-    notifications := notifications
-        + postbell.empty_notifications(tenant, principal, row_limit - devices - notifications);
-    others := 0;
-    DELETE FROM postbell.receipts r
-    WHERE r.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM postbell.receipts x
-        WHERE x.tenant_id = tenant AND (principal IS NULL OR x.principal_id = principal)
-        ORDER BY x.principal_id, x.subject, x.seen_at
-        LIMIT row_limit - devices - notifications
-        FOR UPDATE));
-    GET DIAGNOSTICS counted = ROW_COUNT;
-    others := others + counted;
-    DELETE FROM postbell.idempotency_keys k
-    WHERE k.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM postbell.idempotency_keys x
-        WHERE x.tenant_id = tenant AND (principal IS NULL OR x.principal_id = principal)
-        ORDER BY x.principal_id, x.key
-        LIMIT row_limit - devices - notifications - others
-        FOR UPDATE));
-    GET DIAGNOSTICS counted = ROW_COUNT;
-    others := others + counted;
-    DELETE FROM postbell.events e
-    WHERE e.id = ANY (ARRAY(
-        SELECT x.id FROM postbell.events x
-        WHERE x.tenant_id = tenant
-            AND x.name <> 'tenant.forgotten'
-            AND (principal IS NULL OR x.principal_id = principal)
-        ORDER BY x.id
-        LIMIT row_limit - devices - notifications - others
-        FOR UPDATE));
-    GET DIAGNOSTICS counted = ROW_COUNT;
-    others := others + counted;
-END
-$$;
-
-ALTER FUNCTION postbell.forget_rows(tenant text, principal text, row_limit integer, OUT devices integer, OUT notifications integer, OUT others integer) OWNER TO postbell_owner;
-
-CREATE FUNCTION postbell.forget_tenant(tenant text, max_rows integer DEFAULT 10000) RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-DECLARE
-    gone record;
-BEGIN
-    IF forget_tenant.tenant IS DISTINCT FROM postbell.session_tenant()
-            OR nullif(current_setting('postbell.principal_id', true), '') IS NOT NULL THEN
-        PERFORM postbell.refuse('notification.not_permitted', 'a tenant is forgotten by a session that named it');
-    END IF;
-    IF NOT coalesce(max_rows BETWEEN 1 AND 100000, false) THEN
-        PERFORM postbell.refuse('forget.invalid', 'a call removes 1 to 100,000 rows');
-    END IF;
-    -- an import's lock: no registration of this tenant beside it
-    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.registry ' || tenant, 0));
-    SELECT f.* INTO gone FROM postbell.forget_rows(tenant, NULL, max_rows) f;
-    IF gone.devices + gone.notifications > 0 THEN
-        PERFORM postbell.forgotten_event(tenant, 'tenant.forgotten', gone.devices, gone.notifications);
-    END IF;
-    IF gone.devices + gone.notifications + gone.others = max_rows THEN
-        RETURN false;
-    END IF;
-    -- nothing is left that these could be about
-    DELETE FROM postbell.supersessions u WHERE u.tenant_id = forget_tenant.tenant;
-    DELETE FROM postbell.erasures e WHERE e.tenant_id = forget_tenant.tenant;
-    DELETE FROM postbell.tenant_routes t WHERE t.tenant_id = forget_tenant.tenant;
-    RETURN true;
-END
-$$;
-
-ALTER FUNCTION postbell.forget_tenant(tenant text, max_rows integer) OWNER TO postbell_owner;
-
-CREATE FUNCTION postbell.forgotten_event(tenant text, name text, devices integer, notifications integer) RETURNS void
-    LANGUAGE sql
-    AS $$
-    INSERT INTO postbell.events (id, at, tenant_id, name, key, detail)
-    SELECT e.id, e.reading, tenant, name, name || ':' || e.id,
-        jsonb_build_object('by', SESSION_USER, 'devices', devices, 'notifications', notifications)
-    FROM (
-        SELECT postbell.uuid7(r.reading) AS id, r.reading
-        FROM (SELECT clock_timestamp() AS reading OFFSET 0) r
-        OFFSET 0
-    ) e
-$$;
-
-ALTER FUNCTION postbell.forgotten_event(tenant text, name text, devices integer, notifications integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.heartbeat_limit() RETURNS interval
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -2119,6 +1949,18 @@ $$;
 
 ALTER FUNCTION postbell.install_codes(codes jsonb) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.is_faulty(payload text, presentation text, keys jsonb, required text[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    RETURN (SELECT f.code IS NOT NULL FROM postbell.payload_fault(payload, presentation, keys, required) f);
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    RETURN true;
+END
+$$;
+
+ALTER FUNCTION postbell.is_faulty(payload text, presentation text, keys jsonb, required text[]) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.is_json_object(value text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE
     AS $$
@@ -2161,6 +2003,23 @@ END
 $$;
 
 ALTER FUNCTION postbell.is_served(provider text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.is_slug(value text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $_$
+    SELECT length(value) <= 100 AND value ~ '^[a-z0-9._-]+$'
+$_$;
+
+ALTER FUNCTION postbell.is_slug(value text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.is_uuid(value text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT value LIKE '________-____-____-____-____________'
+        AND value !~ '[^0-9A-Fa-f-]' AND length(replace(value, '-', '')) = 32
+$$;
+
+ALTER FUNCTION postbell.is_uuid(value text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.judge_import(tenant text, given postbell.import_row[]) RETURNS SETOF postbell.import_row
     LANGUAGE sql STABLE
@@ -2300,6 +2159,7 @@ CREATE TABLE postbell.kinds (
     payload jsonb NOT NULL,
     payload_keys jsonb NOT NULL,
     required_keys text[] NOT NULL,
+    payload_names text[] DEFAULT '{}'::text[] NOT NULL,
     content jsonb NOT NULL,
     visible jsonb,
     uses_instance boolean DEFAULT false NOT NULL,
@@ -2721,9 +2581,26 @@ CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
+#variable_conflict use_column
 DECLARE
-    reading timestamptz := clock_timestamp();
-    kind    record;  -- the kind, the switch, the tenant and the routes
+    reading       timestamptz := clock_timestamp();
+    switch        text;
+    is_confined   boolean;
+    -- of the kind
+    enabled       boolean;
+    needs_badge   boolean;
+    uses_instance boolean;
+    grace         interval;
+    max_age       interval;
+    urgency       text;
+    collapse      text;
+    presentation  text;
+    payload_keys  jsonb;
+    payload_names text[];
+    required_keys text[];
+    visible       jsonb;
+    apps          text[];
+    producers     name[];
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
             OR NOT coalesce(postbell.is_name(NEW.subject), true)
@@ -2733,16 +2610,9 @@ BEGIN
             'notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
-    -- all look-ups in one statement: each costs more to begin than to run
     SELECT
-        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse,
-        k.visible, k.uses_instance, k.needs_badge,
-        (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
-        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
-        EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
-            AND NOT EXISTS (
-                SELECT 1 FROM postbell.role_tenants r
-                WHERE r.role_name = SESSION_USER AND r.tenant_id = NEW.tenant_id) AS is_foreign,
+        k.kind_no,
+        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id),
         -- in the order of the index, so nothing is sorted
         ARRAY(
             SELECT DISTINCT d.route_no
@@ -2751,11 +2621,15 @@ BEGIN
                 AND d.principal_id = NEW.principal_id
                 AND d.token IS NOT NULL
                 AND d.status = 'active'
-                AND (NEW.device_id IS NULL OR d.id = NEW.device_id)
-                AND (NEW.except_device_id IS NULL OR d.id <> NEW.except_device_id)
-                AND (k.apps IS NULL OR d.app = ANY (k.apps))
-            ORDER BY d.route_no) AS routes
-    INTO kind
+            ORDER BY d.route_no),
+        (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue'),
+        EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER),
+        k.enabled, k.needs_badge, k.uses_instance, k.grace, k.max_age, k.urgency, k.collapse, k.presentation,
+        k.payload_keys, k.payload_names, k.required_keys, k.visible, k.apps, k.producers
+    INTO
+        NEW.kind_no, NEW.tenant_no, NEW.routes, switch, is_confined,
+        enabled, needs_badge, uses_instance, grace, max_age, urgency, collapse, presentation,
+        payload_keys, payload_names, required_keys, visible, apps, producers
     FROM postbell.kinds k
     WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
@@ -2764,58 +2638,64 @@ BEGIN
             'kind "' || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END
                 || '" is not in the catalog');
     END IF;
-    -- here, because row security comes after this trigger: what is refused below would tell of the other tenant's
-    -- devices, and a tenant that is being made would be waited for
-    IF kind.is_foreign THEN
-        PERFORM postbell.refuse('notification.not_permitted', 'this login may not act for that tenant');
+    IF is_confined THEN
+        -- here, because row security comes after this trigger: what is refused below would tell of the other tenant's
+        -- devices, and a tenant that is being made would be waited for
+        PERFORM FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND r.tenant_id = NEW.tenant_id;
+        IF NOT FOUND THEN
+            PERFORM postbell.refuse('notification.not_permitted', 'this login may not act for that tenant');
+        END IF;
     END IF;
-    IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
+    IF NOT enabled OR switch <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
-    -- an operator may enqueue anew what one of them enqueued before
-    IF kind.producers IS NOT NULL
-            AND NEW.predecessor IS NULL
-            AND NOT EXISTS (
-                SELECT 1 FROM pg_roles r
-                WHERE r.rolname = ANY (kind.producers)
-                    AND pg_has_role(SESSION_USER, r.oid, 'MEMBER')) THEN
-        PERFORM postbell.refuse(
-            'notification.not_permitted',
-            'kind "' || kind.name || '" is limited to certain producer roles');
+    IF producers IS NOT NULL AND NEW.predecessor IS NULL THEN
+        -- an operator may enqueue anew what one of them enqueued before
+        PERFORM FROM pg_roles r WHERE r.rolname = ANY (producers) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER');
+        IF NOT FOUND THEN
+            PERFORM postbell.refuse(
+                'notification.not_permitted',
+                'kind "' || NEW.kind || '" is limited to certain producer roles');
+        END IF;
     END IF;
     IF NEW.payload IS NULL THEN
         NEW.payload := '{}';
     END IF;
-    IF kind.visible IS NOT NULL THEN
-        NEW.payload := postbell.safe_payload(kind.name, NEW.payload, kind.visible);
+    IF visible IS NOT NULL THEN
+        NEW.payload := postbell.safe_payload(NEW.kind, NEW.payload, visible);
     END IF;
-    IF kind.needs_badge AND NEW.badge IS NULL THEN
-        PERFORM postbell.refuse('notification.invalid', 'kind "' || kind.name || '" is a badge, and there is none');
+    IF needs_badge AND NEW.badge IS NULL THEN
+        PERFORM postbell.refuse('notification.invalid', 'kind "' || NEW.kind || '" is a badge, and there is none');
     END IF;
 
     NEW.id := postbell.uuid7(reading);
     NEW.created_at := reading;
-    NEW.planned_at := greatest(coalesce(NEW.not_before, reading + kind.grace), reading);
-    NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
-    NEW.kind_no := kind.kind_no;
-    NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
+    NEW.planned_at := greatest(coalesce(NEW.not_before, reading + grace), reading);
+    IF NEW.expires_at IS NULL THEN
+        NEW.expires_at := NEW.planned_at + max_age;
+    END IF;
+    IF NEW.tenant_no IS NULL THEN
+        NEW.tenant_no := postbell.tenant_number(NEW.tenant_id);
+    END IF;
     NEW.instance := NULL;
-    IF kind.uses_instance THEN
-        -- apart, because an expression with a query in it costs every row
+    IF uses_instance THEN
         SELECT t.instance INTO NEW.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no;
     END IF;
-    NEW.urgency := coalesce(NEW.urgency, kind.urgency);
-    NEW.silent := coalesce(NEW.silent, false);
-    NEW.collapse_key := coalesce(
-        NEW.collapse_key,
-        CASE kind.collapse
+    IF NEW.urgency IS NULL THEN
+        NEW.urgency := urgency;
+    ELSIF NEW.urgency NOT IN ('urgent', 'bulk') THEN
+        PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
+    END IF;
+    IF NEW.silent IS NULL THEN
+        NEW.silent := false;
+    END IF;
+    IF NEW.collapse_key IS NULL THEN
+        NEW.collapse_key := CASE collapse
             WHEN 'dedupe_key' THEN NEW.dedupe_key
             WHEN 'thread' THEN NEW.thread
             WHEN 'subject' THEN NEW.subject
-        END);
-    IF NEW.urgency NOT IN ('urgent', 'bulk') THEN
-        PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
+        END;
     END IF;
 
     -- Unknown and foreign devices are told apart from nothing: both are unknown.
@@ -2834,12 +2714,31 @@ BEGIN
         FROM postbell.devices d
         WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
     END IF;
+    IF apps IS NOT NULL OR NEW.device_id IS NOT NULL OR NEW.except_device_id IS NOT NULL THEN
+        NEW.routes := ARRAY(
+            SELECT DISTINCT d.route_no
+            FROM postbell.devices d
+            WHERE d.tenant_id = NEW.tenant_id
+                AND d.principal_id = NEW.principal_id
+                AND d.token IS NOT NULL
+                AND d.status = 'active'
+                AND (NEW.device_id IS NULL OR d.id = NEW.device_id)
+                AND (NEW.except_device_id IS NULL OR d.id <> NEW.except_device_id)
+                AND (apps IS NULL OR d.app = ANY (apps))
+            ORDER BY d.route_no);
+    END IF;
 
-    NEW.routes := CASE
-        WHEN NEW.expires_at <= reading THEN '{}'
-        WHEN kind.routes = '{}' THEN '{0}'
-        ELSE kind.routes
-    END;
+    IF NEW.expires_at <= reading THEN
+        NEW.routes := '{}';
+    ELSIF NEW.routes = '{}' THEN
+        NEW.routes := '{0}';
+    END IF;
+    -- whose key exists is nothing, whatever it carries: only what is really inserted is refused, after the statement
+    IF presentation = 'raw' OR NOT postbell.payload_fits(NEW.payload, payload_keys, payload_names, required_keys) THEN
+        IF postbell.is_faulty(NEW.payload, presentation, payload_keys, required_keys) THEN
+            NEW.routes := '{-1}';
+        END IF;
+    END IF;
     RETURN NEW;
 END
 $_$;
@@ -2852,53 +2751,39 @@ CREATE FUNCTION postbell.outbox_enqueue() RETURNS trigger
     SET jit TO 'off'
     AS $$
 DECLARE
-    bad   record;
-    woken smallint[];
+    woken       smallint[];
+    has_expired boolean;
 BEGIN
-    BEGIN
-        SELECT k.name, f.code, f.key INTO bad
-        FROM new_rows n
-        JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
-        WHERE f.code IS NOT NULL
-        LIMIT 1;
-    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
-        -- one block for all rows, because each costs a subtransaction; which row it was is found out now
-        SELECT k.name, 'notification.payload_syntax' AS code, NULL AS key INTO bad
-        FROM new_rows n
-        JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        WHERE NOT postbell.is_json_object(n.payload)
-        LIMIT 1;
-        IF NOT FOUND THEN
-            RAISE;
-        END IF;
-    END;
-    IF bad.code IS NOT NULL THEN
-        PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
-    END IF;
     WITH queued AS (
         -- one row per route; what waits for a device is due when the waiting ends
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
         SELECT
             CASE WHEN r.route_no = 0 THEN
-                least(greatest(n.planned_at, n.created_at + k.wait_for_device), n.expires_at)
-            ELSE n.planned_at END,
-            n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
-        FROM new_rows n
-        JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL unnest(n.routes) r(route_no)
-        ORDER BY n.id
+                least(
+                    greatest(r.planned_at, r.created_at + (
+                        SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = r.kind_no)),
+                    r.expires_at)
+            ELSE r.planned_at END,
+            r.id, r.tenant_no, r.route_no, (r.urgency = 'bulk')::int
+        FROM (
+            SELECT n.id, n.tenant_no, n.kind_no, n.created_at, n.planned_at, n.expires_at, n.urgency,
+                unnest(n.routes) AS route_no
+            FROM new_rows n) r
         RETURNING route_no
-    ),
-    expired AS (
+    )
+    SELECT array_agg(DISTINCT q.route_no), EXISTS (SELECT FROM new_rows n WHERE n.routes = '{}')
+    INTO woken, has_expired
+    FROM queued q;
+    IF has_expired THEN
         -- the deadline had already passed: an end at once, and no work
         INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
         SELECT n.id, n.tenant_no, 'expired', 'expired'
         FROM new_rows n
-        WHERE n.routes = '{}'
-    )
-    SELECT array_agg(DISTINCT q.route_no) INTO woken
-    FROM queued q;
+        WHERE n.routes = '{}';
+    END IF;
+    IF woken[1] = -1 THEN
+        PERFORM postbell.refuse_payload(n.payload, n.kind_no) FROM new_rows n WHERE n.routes = '{-1}';
+    END IF;
     PERFORM postbell.wake(woken);
     RETURN NULL;
 END
@@ -2979,6 +2864,55 @@ $_$;
 
 ALTER FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.payload_fits(payload text, keys jsonb, names text[], required text[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+DECLARE
+    members jsonb;
+    value   jsonb;
+    type    text;
+    content text;
+    key     text;
+    colons  int := length(payload) - length(replace(payload, ':', ''));
+BEGIN
+    IF octet_length(payload) > 8192 OR strpos(payload, '\') > 0 THEN
+        RETURN false;
+    END IF;
+    BEGIN
+        members := payload::jsonb;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        RETURN false;
+    END;
+    IF jsonb_typeof(members) <> 'object' OR NOT members ?& required THEN
+        RETURN false;
+    END IF;
+    FOREACH key IN ARRAY names LOOP
+        value := members -> key;
+        CONTINUE WHEN value IS NULL;
+        type := keys #>> ARRAY[key, 'type'];
+        content := value #>> '{}';
+        colons := colons - 1;
+        -- the most common ones by themselves: the rule for all types has more to begin than all others here
+        IF type = 'uuid' THEN
+            CONTINUE WHEN jsonb_typeof(value) = 'string' AND postbell.is_uuid(content);
+            RETURN false;
+        ELSIF type = 'slug' THEN
+            CONTINUE WHEN jsonb_typeof(value) = 'string' AND postbell.is_slug(content);
+            RETURN false;
+        ELSIF type = 'int' THEN
+            content := payload::json ->> key;  -- as it was written
+        END IF;
+        IF NOT postbell.payload_value_fits(keys -> key, jsonb_typeof(value), content) THEN
+            RETURN false;
+        END IF;
+        colons := colons - length(content) + length(replace(content, ':', ''));
+    END LOOP;
+    RETURN colons = 0;
+END
+$$;
+
+ALTER FUNCTION postbell.payload_fits(payload text, keys jsonb, names text[], required text[]) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.payload_type(declared text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE STRICT
     AS $_$
@@ -3013,8 +2947,8 @@ CREATE FUNCTION postbell.payload_value_fits(declared jsonb, form text, content t
     AS $_$
     SELECT coalesce(CASE form
         WHEN 'string' THEN CASE declared ->> 'type'
-            WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
-            WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
+            WHEN 'uuid' THEN postbell.is_uuid(content)
+            WHEN 'slug' THEN postbell.is_slug(content)
             WHEN 'code' THEN length(content) <= 200
                 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
                 -- a code has at most one slash, before its colon
@@ -3106,14 +3040,6 @@ CREATE FUNCTION postbell.push_type_fault(push_type text, priority integer, prese
 $$;
 
 ALTER FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) OWNER TO postbell_owner;
-
-CREATE FUNCTION postbell.quiet_period() RETURNS interval
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
-    SELECT interval '1 day'
-$$;
-
-ALTER FUNCTION postbell.quiet_period() OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) RETURNS SETOF postbell.import_row
     LANGUAGE sql STABLE
@@ -3318,7 +3244,6 @@ BEGIN
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         WHEN 'inbox.invalid'               THEN 'PB303'
-        WHEN 'forget.invalid'              THEN 'PB304'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
@@ -3343,6 +3268,26 @@ END
 $$;
 
 ALTER FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.refuse_payload(payload text, number integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    bad record;
+BEGIN
+    SELECT k.name, f.code, f.key INTO bad
+    FROM postbell.kinds k
+    CROSS JOIN LATERAL postbell.payload_fault(
+        refuse_payload.payload, k.presentation, k.payload_keys, k.required_keys) f
+    WHERE k.kind_no = number;
+    PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    SELECT k.name INTO bad FROM postbell.kinds k WHERE k.kind_no = number;
+    PERFORM postbell.refuse('notification.payload_syntax', 'kind "' || bad.name || '"');
+END
+$$;
+
+ALTER FUNCTION postbell.refuse_payload(payload text, number integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.registration_detail(code text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
@@ -3385,36 +3330,6 @@ CREATE FUNCTION postbell.registration_fault(principal_id text, client_device_id 
 $_$;
 
 ALTER FUNCTION postbell.registration_fault(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text) OWNER TO postbell_owner;
-
-CREATE FUNCTION postbell.remove_notifications(tenant text, principal text, row_limit integer) RETURNS integer
-    LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_custom_plan'
-    AS $$
-DECLARE
-    removed uuid[];
-BEGIN
-    removed := ARRAY(
-        SELECT o.id
-        FROM postbell.outbox o
-        WHERE o.tenant_id = tenant
-            AND (principal IS NULL OR o.principal_id = principal)
-            AND o.expires_at < clock_timestamp() - postbell.quiet_period()
-            -- queue and leases in one snapshot, and looked into row by row: an expression, not a join, which could read
-            -- the whole queue
-            AND (SELECT true FROM postbell.queue q WHERE q.notification_id = o.id LIMIT 1) IS NULL
-            AND o.id NOT IN (SELECT l.notification_id FROM postbell.lease_positions l WHERE l.is_open)
-        ORDER BY o.id
-        LIMIT row_limit
-        FOR UPDATE OF o);
-    DELETE FROM postbell.deliveries d WHERE d.notification_id = ANY (removed);
-    DELETE FROM postbell.settlements s WHERE s.notification_id = ANY (removed);
-    DELETE FROM postbell.acknowledgements a WHERE a.tenant_id = tenant AND a.notification_id = ANY (removed);
-    DELETE FROM postbell.outbox o WHERE o.id = ANY (removed);
-    RETURN cardinality(removed);
-END
-$$;
-
-ALTER FUNCTION postbell.remove_notifications(tenant text, principal text, row_limit integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.replace_registration(device_number bigint, reading timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
@@ -3481,7 +3396,6 @@ BEGIN
     END IF;
     -- a statement of its own: it sees what was settled while the first one waited
     SELECT CASE
-        WHEN former.principal_id = '' THEN 'its person was forgotten'
         WHEN EXISTS (SELECT 1 FROM postbell.places p WHERE p.notification_id = id) THEN 'it is not over yet'
         WHEN EXISTS (
             SELECT 1 FROM postbell.supersessions u
@@ -5128,8 +5042,6 @@ CREATE UNIQUE INDEX devices_token ON postbell.devices USING btree (token, provid
 
 CREATE INDEX erasures_thread ON postbell.erasures USING btree (tenant_id, thread, at DESC);
 
-CREATE INDEX events_principal ON postbell.events USING btree (tenant_id, principal_id) WHERE (principal_id IS NOT NULL);
-
 CREATE INDEX events_tenant ON postbell.events USING btree (tenant_id, id);
 
 CREATE INDEX idempotency_keys_age ON postbell.idempotency_keys USING btree (created_at);
@@ -5448,8 +5360,6 @@ GRANT ALL ON FUNCTION postbell.devices_import(rows jsonb, all_or_nothing boolean
 
 REVOKE ALL ON FUNCTION postbell.drop_kind(name text) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) TO postbell_producer;
 
@@ -5458,16 +5368,6 @@ GRANT ALL ON FUNCTION postbell.enqueue_or_note(kind text, principal_id text, ded
 
 REVOKE ALL ON FUNCTION postbell.erase(tenant text, thread text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.erase(tenant text, thread text) TO postbell_producer;
-
-REVOKE ALL ON FUNCTION postbell.forget(principal text, max_rows integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.forget(principal text, max_rows integer) TO postbell_registrar;
-
-REVOKE ALL ON FUNCTION postbell.forget_rows(tenant text, principal text, row_limit integer, OUT devices integer, OUT notifications integer, OUT others integer) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.forget_tenant(tenant text, max_rows integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION postbell.forget_tenant(tenant text, max_rows integer) TO postbell_operator;
-
-REVOKE ALL ON FUNCTION postbell.forgotten_event(tenant text, name text, devices integer, notifications integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.heartbeat_limit() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_dispatcher;
@@ -5494,6 +5394,8 @@ GRANT ALL ON FUNCTION postbell.inbox(principal text, before uuid, max_rows integ
 REVOKE ALL ON FUNCTION postbell.install_codes(codes jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.install_codes(codes jsonb) TO postbell_producer;
 
+REVOKE ALL ON FUNCTION postbell.is_faulty(payload text, presentation text, keys jsonb, required text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.is_json_object(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
@@ -5501,6 +5403,10 @@ REVOKE ALL ON FUNCTION postbell.is_name(value text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION postbell.is_reason(reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.is_served(provider text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.is_slug(value text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.is_uuid(value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.judge_import(tenant text, given postbell.import_row[]) FROM PUBLIC;
 
@@ -5637,6 +5543,8 @@ REVOKE ALL ON FUNCTION postbell.own_namespace() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.payload_fault(payload text, presentation text, keys jsonb, required text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.payload_fits(payload text, keys jsonb, names text[], required text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.payload_type(declared text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) FROM PUBLIC;
@@ -5645,8 +5553,6 @@ REVOKE ALL ON FUNCTION postbell.prune_idempotency_keys(row_limit integer) FROM P
 GRANT ALL ON FUNCTION postbell.prune_idempotency_keys(row_limit integer) TO postbell_dispatcher;
 
 REVOKE ALL ON FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.quiet_period() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) FROM PUBLIC;
 
@@ -5665,11 +5571,11 @@ REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.refuse_payload(payload text, number integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.registration_detail(code text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.registration_fault(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION postbell.remove_notifications(tenant text, principal text, row_limit integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.replace_registration(device_number bigint, reading timestamp with time zone) FROM PUBLIC;
 

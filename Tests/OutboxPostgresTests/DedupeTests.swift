@@ -119,8 +119,10 @@ struct DedupeTests {
     }
 
     private static func expectRepeatIsNothing(_ outbox: Outbox) async throws {
-        let answer = try await outbox.enqueue("a", to: "berta", more: "payload => '{\"word\": \"second\"}'")
-        #expect(answer == ["null"])
+        for payload in [#"{"word": "second"}"#, #"{"other": 1}"#, #"{"word": 1}"#, "{"] {
+            let answer = try await outbox.enqueue("a", to: "berta", more: "payload => '\(payload)'")
+            #expect(answer == ["null"], "\(payload)")
+        }
         let rows = try await outbox.texts("SELECT principal_id || ' ' || payload FROM postbell.outbox")
         #expect(rows == [#"anna {"word": "first"}"#])
         #expect(try await outbox.value("SELECT count(*) FROM postbell.queue") == "0")

@@ -61,4 +61,32 @@ struct HostilePayloadTests {
             }
         }
     }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `Ordinary payloads take the short way past the check, and what is at fault never does`(
+        server: DatabaseServer
+    ) async throws {
+        try await Outbox.on(server) { outbox in
+            try await outbox.run(HostilePayloads.declaration)
+            let statement = PostgresStatement(
+                "fits",
+                """
+                SELECT postbell.payload_fits($1, payload_keys, payload_names, required_keys)::text
+                FROM postbell.kinds WHERE name = 'all' AND current
+                """,
+                parameterTypes: [.text])
+            func fits(_ payload: String) async throws -> String {
+                var parameters = PostgresParameters()
+                parameters.append(payload)
+                return try await outbox.admin.query(statement, parameters).text(0, 0)
+            }
+            for payload in HostilePayloads.ordinary {
+                #expect(try await fits(payload) == "true", "\(payload)")
+            }
+            // Visible texts are made safe before.
+            for hostile in HostilePayloads.all where hostile.kind == "all" && hostile.state != "PB010" {
+                #expect(try await fits(hostile.payload) == "false", "\(hostile.name)")
+            }
+        }
+    }
 }

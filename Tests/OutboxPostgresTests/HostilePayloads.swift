@@ -7,6 +7,15 @@ enum HostilePayloads {
     static let word = "zq7-do-not-repeat"
     static let identifier = "0196f6a1-0000-7000-8000-000000000000"
 
+    static let instant = "2026-01-01T00:00:00Z"
+
+    /// What producers mostly send, in the ways that their languages write JSON.
+    static let ordinary = [
+        #"{"id": "\#(identifier)"}"#, #"{"id":"\#(identifier)","tool":"mail.send"}"#,
+        #"{ "flag" : false, "count": -7,"# + "\n" + #""id": "\#(identifier)" }"#,
+        with(#""reason": "app/mail:sent", "state": "open", "at": "\#(instant)""#), with(#""name": "Ärger: 鐘""#),
+    ]
+
     static let declaration = #"""
         SELECT postbell.define_kind('all', 'template', payload => '{"id": "uuid!", "count": "int?", "tool": "slug?",
                 "reason": "code?", "state": "enum(open,done)?", "at": "timestamp?", "flag": "bool?",
@@ -114,7 +123,8 @@ enum HostilePayloads {
                 #"{"id": "\#(identifier)", "id": "\#(word)"}"#, #"{"id": "\#(word)", "id": "\#(identifier)"}"#,
                 #"{"id": "\#(identifier)", "\u0069d": "\#(identifier)"}"#, with(#""tool": "a", "tool": "\#(word)""#),
                 with(#""tool": "a", "too\u006c": "b""#), with(#""count": 1, "count": 1"#),
-                with(#""other": 1, "other": 1"#),
+                with(#""other": 1, "other": 1"#), with(#""reason": "a:b", "reason": "a\u003ab""#),
+                with(#""reason": "a:b", "tool": "\u003a", "reason": "a:b""#), with(#""at":1, "at":"\#(instant)""#),
             ].map { Case(name: "twice: \($0)", payload: $0, state: "PB002") }
     }
 

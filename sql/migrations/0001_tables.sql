@@ -101,8 +101,7 @@ CREATE TABLE postbell.routes (
     UNIQUE NULLS NOT DISTINCT (provider, environment, app, twin)
 );
 
--- The closed catalog. A changed definition is a new row (revision) with its own number,
--- so rows enqueued earlier still render.
+-- The closed catalog. A changed definition is a new row (revision) with its own number, so earlier rows still render.
 CREATE TABLE postbell.kinds (
     kind_no            int         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name               text        NOT NULL,
@@ -113,6 +112,7 @@ CREATE TABLE postbell.kinds (
     payload            jsonb       NOT NULL,      -- as declared: key to type, '!' required, '?' optional
     payload_keys       jsonb       NOT NULL,      -- the same, taken apart for the insert trigger
     required_keys      text[]      NOT NULL,
+    payload_names      text[]      NOT NULL DEFAULT '{}',  -- of all keys, for the trigger's short way
     content            jsonb       NOT NULL,      -- what is shown and carried: docs/kinds.md
     -- what the insert trigger needs of it: the text keys with length and replacement (null: none), whether rows take
     -- the tenant's instance id along, and whether a badge is all there is

@@ -8,8 +8,7 @@ SET LOCAL ROLE postbell_owner;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Time-ordered ids (RFC 9562, version 7). The twelve bits after the version hold the fraction of the millisecond, so
--- ids of one millisecond still sort by time; the last eight bytes are those of a random UUID and bring the variant
--- with them.
+-- ids of one millisecond still sort by time; the last eight bytes are those of a random UUID, with its variant.
 
 CREATE FUNCTION postbell.uuid7(at timestamptz DEFAULT pg_catalog.clock_timestamp()) RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
@@ -127,14 +126,25 @@ BEGIN
 END
 $$;
 
--- Does a JSON value (its form, and its content as text) fit the declared type? False for what is not declared.
--- One expression, which the planner puts in the caller's place.
+-- 32 digits around four dashes: a bounded repetition would be a regular expression of as many states.
+CREATE FUNCTION postbell.is_uuid(value text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT value LIKE '________-____-____-____-____________'
+        AND value !~ '[^0-9A-Fa-f-]' AND length(replace(value, '-', '')) = 32
+$$;
+
+CREATE FUNCTION postbell.is_slug(value text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT length(value) <= 100 AND value ~ '^[a-z0-9._-]+$'
+$$;
+
+-- Does a JSON value (form, and content as text) fit the type? False for none. Planned in the caller's place.
 CREATE FUNCTION postbell.payload_value_fits(declared jsonb, form text, content text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT coalesce(CASE form
         WHEN 'string' THEN CASE declared ->> 'type'
-            WHEN 'uuid' THEN content ~ '^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$'
-            WHEN 'slug' THEN length(content) <= 100 AND content ~ '^[a-z0-9._-]+$'
+            WHEN 'uuid' THEN postbell.is_uuid(content)
+            WHEN 'slug' THEN postbell.is_slug(content)
             WHEN 'code' THEN length(content) <= 200
                 AND content ~ '^[a-z0-9._-]+(/[a-z0-9._-]+)?:[A-Za-z0-9._-]+$'
                 -- a code has at most one slash, before its colon
@@ -153,16 +163,6 @@ LANGUAGE sql IMMUTABLE AS $$
             AND length(content) - length(replace(content, ',', '')) < (declared ->> 'length')::int
             AND content ~ '^\[(?:\s*"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"\s*[],])+$'
     END, false)
-$$;
-
--- Is this text a JSON object? Also what json lets pass and jsonb refuses (unpaired surrogates, \u0000) is none.
-CREATE FUNCTION postbell.is_json_object(value text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    RETURN jsonb_typeof(value::jsonb) = 'object';
-EXCEPTION WHEN OTHERS THEN
-    RETURN false;  -- the server's own words would echo the value
-END
 $$;
 
 -- The payload; an empty object in the place of one that is too large, which is not even parsed.
@@ -255,7 +255,6 @@ BEGIN
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         WHEN 'inbox.invalid'               THEN 'PB303'
-        WHEN 'forget.invalid'              THEN 'PB304'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
@@ -363,6 +362,7 @@ BEGIN
         previous.kind_no, define_kind.name, previous.revision, true, define_kind.enabled,
         define_kind.presentation, define_kind.payload, compiled,
         ARRAY(SELECT c.key FROM jsonb_each(compiled) c WHERE (c.value ->> 'required')::boolean ORDER BY c.key),
+        ARRAY(SELECT c.key FROM jsonb_object_keys(compiled) c(key) ORDER BY c.key),
         define_kind.content, postbell.visible_keys(define_kind.content, compiled),
         postbell.uses_own_value(define_kind.content, 'instance'), define_kind.content ? 'form',
         define_kind.apps, define_kind.producers, define_kind.urgency, define_kind.priority, define_kind.push_type,

@@ -74,11 +74,31 @@ $$;
 
 -- Before each row: everything that comes from the catalog, and the routes the row will wait for. What is missing or
 -- malformed is refused here by name, because the server's own NOT NULL and CHECK errors would echo the whole row.
+--
+-- What a query costs is mostly its beginning, with every expression in it, row by row; an expression of its own begins
+-- once per transaction. So one short query looks everything up, and what few rows need stands behind a condition.
 CREATE FUNCTION postbell.outbox_defaults() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
 DECLARE
-    reading timestamptz := clock_timestamp();
-    kind    record;  -- the kind, the switch, the tenant and the routes
+    reading       timestamptz := clock_timestamp();
+    switch        text;
+    is_confined   boolean;
+    -- of the kind
+    enabled       boolean;
+    needs_badge   boolean;
+    uses_instance boolean;
+    grace         interval;
+    max_age       interval;
+    urgency       text;
+    collapse      text;
+    presentation  text;
+    payload_keys  jsonb;
+    payload_names text[];
+    required_keys text[];
+    visible       jsonb;
+    apps          text[];
+    producers     name[];
 BEGIN
     IF NOT coalesce(postbell.is_name(NEW.principal_id) AND postbell.is_name(NEW.dedupe_key), false)
             OR NOT coalesce(postbell.is_name(NEW.subject), true)
@@ -88,16 +108,9 @@ BEGIN
             'notification.invalid',
             'principal_id and dedupe_key are required; every id is 1 to 200 printable ASCII characters');
     END IF;
-    -- all look-ups in one statement: each costs more to begin than to run
     SELECT
-        k.kind_no, k.name, k.enabled, k.producers, k.grace, k.max_age, k.urgency, k.collapse,
-        k.visible, k.uses_instance, k.needs_badge,
-        (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue') AS enqueue,
-        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id) AS tenant_no,
-        EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER)
-            AND NOT EXISTS (
-                SELECT 1 FROM postbell.role_tenants r
-                WHERE r.role_name = SESSION_USER AND r.tenant_id = NEW.tenant_id) AS is_foreign,
+        k.kind_no,
+        (SELECT t.tenant_no FROM postbell.tenants t WHERE t.tenant_id = NEW.tenant_id),
         -- in the order of the index, so nothing is sorted
         ARRAY(
             SELECT DISTINCT d.route_no
@@ -106,11 +119,15 @@ BEGIN
                 AND d.principal_id = NEW.principal_id
                 AND d.token IS NOT NULL
                 AND d.status = 'active'
-                AND (NEW.device_id IS NULL OR d.id = NEW.device_id)
-                AND (NEW.except_device_id IS NULL OR d.id <> NEW.except_device_id)
-                AND (k.apps IS NULL OR d.app = ANY (k.apps))
-            ORDER BY d.route_no) AS routes
-    INTO kind
+            ORDER BY d.route_no),
+        (SELECT s.value FROM postbell.settings s WHERE s.name = 'enqueue'),
+        EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER),
+        k.enabled, k.needs_badge, k.uses_instance, k.grace, k.max_age, k.urgency, k.collapse, k.presentation,
+        k.payload_keys, k.payload_names, k.required_keys, k.visible, k.apps, k.producers
+    INTO
+        NEW.kind_no, NEW.tenant_no, NEW.routes, switch, is_confined,
+        enabled, needs_badge, uses_instance, grace, max_age, urgency, collapse, presentation,
+        payload_keys, payload_names, required_keys, visible, apps, producers
     FROM postbell.kinds k
     WHERE k.name = NEW.kind AND k.current;
     IF NOT FOUND THEN
@@ -119,58 +136,64 @@ BEGIN
             'kind "' || CASE WHEN NEW.kind ~ '^[a-z][a-z0-9_.-]{0,99}$' THEN NEW.kind ELSE '?' END
                 || '" is not in the catalog');
     END IF;
-    -- here, because row security comes after this trigger: what is refused below would tell of the other tenant's
-    -- devices, and a tenant that is being made would be waited for
-    IF kind.is_foreign THEN
-        PERFORM postbell.refuse('notification.not_permitted', 'this login may not act for that tenant');
+    IF is_confined THEN
+        -- here, because row security comes after this trigger: what is refused below would tell of the other tenant's
+        -- devices, and a tenant that is being made would be waited for
+        PERFORM FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER AND r.tenant_id = NEW.tenant_id;
+        IF NOT FOUND THEN
+            PERFORM postbell.refuse('notification.not_permitted', 'this login may not act for that tenant');
+        END IF;
     END IF;
-    IF NOT kind.enabled OR kind.enqueue <> 'on' THEN
+    IF NOT enabled OR switch <> 'on' THEN
         PERFORM nextval('postbell.discarded_notifications');
         RETURN NULL;
     END IF;
-    -- an operator may enqueue anew what one of them enqueued before
-    IF kind.producers IS NOT NULL
-            AND NEW.predecessor IS NULL
-            AND NOT EXISTS (
-                SELECT 1 FROM pg_roles r
-                WHERE r.rolname = ANY (kind.producers)
-                    AND pg_has_role(SESSION_USER, r.oid, 'MEMBER')) THEN
-        PERFORM postbell.refuse(
-            'notification.not_permitted',
-            'kind "' || kind.name || '" is limited to certain producer roles');
+    IF producers IS NOT NULL AND NEW.predecessor IS NULL THEN
+        -- an operator may enqueue anew what one of them enqueued before
+        PERFORM FROM pg_roles r WHERE r.rolname = ANY (producers) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER');
+        IF NOT FOUND THEN
+            PERFORM postbell.refuse(
+                'notification.not_permitted',
+                'kind "' || NEW.kind || '" is limited to certain producer roles');
+        END IF;
     END IF;
     IF NEW.payload IS NULL THEN
         NEW.payload := '{}';
     END IF;
-    IF kind.visible IS NOT NULL THEN
-        NEW.payload := postbell.safe_payload(kind.name, NEW.payload, kind.visible);
+    IF visible IS NOT NULL THEN
+        NEW.payload := postbell.safe_payload(NEW.kind, NEW.payload, visible);
     END IF;
-    IF kind.needs_badge AND NEW.badge IS NULL THEN
-        PERFORM postbell.refuse('notification.invalid', 'kind "' || kind.name || '" is a badge, and there is none');
+    IF needs_badge AND NEW.badge IS NULL THEN
+        PERFORM postbell.refuse('notification.invalid', 'kind "' || NEW.kind || '" is a badge, and there is none');
     END IF;
 
     NEW.id := postbell.uuid7(reading);
     NEW.created_at := reading;
-    NEW.planned_at := greatest(coalesce(NEW.not_before, reading + kind.grace), reading);
-    NEW.expires_at := coalesce(NEW.expires_at, NEW.planned_at + kind.max_age);
-    NEW.kind_no := kind.kind_no;
-    NEW.tenant_no := coalesce(kind.tenant_no, postbell.tenant_number(NEW.tenant_id));
+    NEW.planned_at := greatest(coalesce(NEW.not_before, reading + grace), reading);
+    IF NEW.expires_at IS NULL THEN
+        NEW.expires_at := NEW.planned_at + max_age;
+    END IF;
+    IF NEW.tenant_no IS NULL THEN
+        NEW.tenant_no := postbell.tenant_number(NEW.tenant_id);
+    END IF;
     NEW.instance := NULL;
-    IF kind.uses_instance THEN
-        -- apart, because an expression with a query in it costs every row
+    IF uses_instance THEN
         SELECT t.instance INTO NEW.instance FROM postbell.tenants t WHERE t.tenant_no = NEW.tenant_no;
     END IF;
-    NEW.urgency := coalesce(NEW.urgency, kind.urgency);
-    NEW.silent := coalesce(NEW.silent, false);
-    NEW.collapse_key := coalesce(
-        NEW.collapse_key,
-        CASE kind.collapse
+    IF NEW.urgency IS NULL THEN
+        NEW.urgency := urgency;
+    ELSIF NEW.urgency NOT IN ('urgent', 'bulk') THEN
+        PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
+    END IF;
+    IF NEW.silent IS NULL THEN
+        NEW.silent := false;
+    END IF;
+    IF NEW.collapse_key IS NULL THEN
+        NEW.collapse_key := CASE collapse
             WHEN 'dedupe_key' THEN NEW.dedupe_key
             WHEN 'thread' THEN NEW.thread
             WHEN 'subject' THEN NEW.subject
-        END);
-    IF NEW.urgency NOT IN ('urgent', 'bulk') THEN
-        PERFORM postbell.refuse('notification.invalid', 'urgency must be urgent or bulk');
+        END;
     END IF;
 
     -- Unknown and foreign devices are told apart from nothing: both are unknown.
@@ -189,67 +212,72 @@ BEGIN
         FROM postbell.devices d
         WHERE d.id = NEW.except_device_id AND d.tenant_id = NEW.tenant_id AND d.principal_id = NEW.principal_id;
     END IF;
+    IF apps IS NOT NULL OR NEW.device_id IS NOT NULL OR NEW.except_device_id IS NOT NULL THEN
+        NEW.routes := ARRAY(
+            SELECT DISTINCT d.route_no
+            FROM postbell.devices d
+            WHERE d.tenant_id = NEW.tenant_id
+                AND d.principal_id = NEW.principal_id
+                AND d.token IS NOT NULL
+                AND d.status = 'active'
+                AND (NEW.device_id IS NULL OR d.id = NEW.device_id)
+                AND (NEW.except_device_id IS NULL OR d.id <> NEW.except_device_id)
+                AND (apps IS NULL OR d.app = ANY (apps))
+            ORDER BY d.route_no);
+    END IF;
 
-    NEW.routes := CASE
-        WHEN NEW.expires_at <= reading THEN '{}'
-        WHEN kind.routes = '{}' THEN '{0}'
-        ELSE kind.routes
-    END;
+    IF NEW.expires_at <= reading THEN
+        NEW.routes := '{}';
+    ELSIF NEW.routes = '{}' THEN
+        NEW.routes := '{0}';
+    END IF;
+    -- whose key exists is nothing, whatever it carries: only what is really inserted is refused, after the statement
+    IF presentation = 'raw' OR NOT postbell.payload_fits(NEW.payload, payload_keys, payload_names, required_keys) THEN
+        IF postbell.is_faulty(NEW.payload, presentation, payload_keys, required_keys) THEN
+            NEW.routes := '{-1}';
+        END IF;
+    END IF;
     RETURN NEW;
 END
 $$;
 
--- After the statement: what was really inserted is validated, queued and announced.
+-- After the statement: what was really inserted is queued and announced, unless there is a payload at fault among it.
 CREATE FUNCTION postbell.outbox_enqueue() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-    bad   record;
-    woken smallint[];
+    woken       smallint[];
+    has_expired boolean;
 BEGIN
-    BEGIN
-        SELECT k.name, f.code, f.key INTO bad
-        FROM new_rows n
-        JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL postbell.payload_fault(n.payload, k.presentation, k.payload_keys, k.required_keys) f
-        WHERE f.code IS NOT NULL
-        LIMIT 1;
-    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
-        -- one block for all rows, because each costs a subtransaction; which row it was is found out now
-        SELECT k.name, 'notification.payload_syntax' AS code, NULL AS key INTO bad
-        FROM new_rows n
-        JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        WHERE NOT postbell.is_json_object(n.payload)
-        LIMIT 1;
-        IF NOT FOUND THEN
-            RAISE;
-        END IF;
-    END;
-    IF bad.code IS NOT NULL THEN
-        PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
-    END IF;
     WITH queued AS (
         -- one row per route; what waits for a device is due when the waiting ends
         INSERT INTO postbell.queue (due_at, notification_id, tenant_no, route_no, urgency)
         SELECT
             CASE WHEN r.route_no = 0 THEN
-                least(greatest(n.planned_at, n.created_at + k.wait_for_device), n.expires_at)
-            ELSE n.planned_at END,
-            n.id, n.tenant_no, r.route_no, (n.urgency = 'bulk')::int
-        FROM new_rows n
-        JOIN postbell.kinds k ON k.kind_no = n.kind_no
-        CROSS JOIN LATERAL unnest(n.routes) r(route_no)
-        ORDER BY n.id
+                least(
+                    greatest(r.planned_at, r.created_at + (
+                        SELECT k.wait_for_device FROM postbell.kinds k WHERE k.kind_no = r.kind_no)),
+                    r.expires_at)
+            ELSE r.planned_at END,
+            r.id, r.tenant_no, r.route_no, (r.urgency = 'bulk')::int
+        FROM (
+            SELECT n.id, n.tenant_no, n.kind_no, n.created_at, n.planned_at, n.expires_at, n.urgency,
+                unnest(n.routes) AS route_no
+            FROM new_rows n) r
         RETURNING route_no
-    ),
-    expired AS (
+    )
+    SELECT array_agg(DISTINCT q.route_no), EXISTS (SELECT FROM new_rows n WHERE n.routes = '{}')
+    INTO woken, has_expired
+    FROM queued q;
+    IF has_expired THEN
         -- the deadline had already passed: an end at once, and no work
         INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
         SELECT n.id, n.tenant_no, 'expired', 'expired'
         FROM new_rows n
-        WHERE n.routes = '{}'
-    )
-    SELECT array_agg(DISTINCT q.route_no) INTO woken
-    FROM queued q;
+        WHERE n.routes = '{}';
+    END IF;
+    IF woken[1] = -1 THEN
+        PERFORM postbell.refuse_payload(n.payload, n.kind_no) FROM new_rows n WHERE n.routes = '{-1}';
+    END IF;
     PERFORM postbell.wake(woken);
     RETURN NULL;
 END
@@ -301,34 +329,6 @@ BEGIN
         RETURN NULL;
     END IF;
     RETURN made;
-END
-$$;
-
--- One line about an enqueue that failed: no content, and nothing that was not checked. Under the session's tenant, or
--- where that is not this login's, under one that is.
-CREATE FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) RETURNS void
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    reading timestamptz := clock_timestamp();
-    made    uuid := postbell.uuid7(reading);
-    tenant  text;
-BEGIN
-    BEGIN
-        tenant := postbell.session_tenant();
-    EXCEPTION WHEN SQLSTATE 'PB005' THEN
-        SELECT min(r.tenant_id) INTO tenant FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER;
-    END;
-    INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, detail)
-    VALUES (
-        made, reading, tenant, 'notification.enqueue_failed', 'notification.enqueue_failed:' || made,
-        CASE WHEN postbell.is_name(principal) THEN principal END,
-        jsonb_strip_nulls(jsonb_build_object(
-            'sqlstate', substring(state FROM '^[0-9A-Z]{5}$'),
-            -- only our own messages begin with a code
-            'code', CASE WHEN state LIKE 'PB%' THEN substring(message FROM '^([a-z]+\.[a-z_]+):') END,
-            'kind', (
-                SELECT k.name FROM postbell.kinds k
-                WHERE k.name = note_enqueue_failure.kind AND k.current))));
 END
 $$;
 

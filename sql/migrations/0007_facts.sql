@@ -6,6 +6,127 @@
 
 SET LOCAL ROLE postbell_owner;
 
+-- ---------------------------------------------------------------------------------------------------------------------
+-- What the insert trigger asks about payloads, and what it notes.
+
+-- Is this text a JSON object? Also what json lets pass and jsonb refuses (unpaired surrogates, \u0000) is none.
+CREATE FUNCTION postbell.is_json_object(value text) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN jsonb_typeof(value::jsonb) = 'object';
+EXCEPTION WHEN OTHERS THEN
+    RETURN false;  -- the server's own words would echo the value
+END
+$$;
+
+-- Does the payload certainly fit its kind? What this says no to may fit all the same: payload_fault knows. A payload
+-- without escapes has a colon for each member and those within its texts, so that one colon too many is a key twice, or
+-- an undeclared one. No query, because beginning one costs more than all of this.
+CREATE FUNCTION postbell.payload_fits(payload text, keys jsonb, names text[], required text[]) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    members jsonb;
+    value   jsonb;
+    type    text;
+    content text;
+    key     text;
+    colons  int := length(payload) - length(replace(payload, ':', ''));
+BEGIN
+    IF octet_length(payload) > 8192 OR strpos(payload, '\') > 0 THEN
+        RETURN false;
+    END IF;
+    BEGIN
+        members := payload::jsonb;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        RETURN false;
+    END;
+    IF jsonb_typeof(members) <> 'object' OR NOT members ?& required THEN
+        RETURN false;
+    END IF;
+    FOREACH key IN ARRAY names LOOP
+        value := members -> key;
+        CONTINUE WHEN value IS NULL;
+        type := keys #>> ARRAY[key, 'type'];
+        content := value #>> '{}';
+        colons := colons - 1;
+        -- the most common ones by themselves: the rule for all types has more to begin than all others here
+        IF type = 'uuid' THEN
+            CONTINUE WHEN jsonb_typeof(value) = 'string' AND postbell.is_uuid(content);
+            RETURN false;
+        ELSIF type = 'slug' THEN
+            CONTINUE WHEN jsonb_typeof(value) = 'string' AND postbell.is_slug(content);
+            RETURN false;
+        ELSIF type = 'int' THEN
+            content := payload::json ->> key;  -- as it was written
+        END IF;
+        IF NOT postbell.payload_value_fits(keys -> key, jsonb_typeof(value), content) THEN
+            RETURN false;
+        END IF;
+        colons := colons - length(content) + length(replace(content, ':', ''));
+    END LOOP;
+    RETURN colons = 0;
+END
+$$;
+
+-- Whether payload_fault finds anything, or cannot even read it.
+CREATE FUNCTION postbell.is_faulty(payload text, presentation text, keys jsonb, required text[]) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN (SELECT f.code IS NOT NULL FROM postbell.payload_fault(payload, presentation, keys, required) f);
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    RETURN true;
+END
+$$;
+
+-- Refuses a payload that is_faulty.
+CREATE FUNCTION postbell.refuse_payload(payload text, number int) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    bad record;
+BEGIN
+    SELECT k.name, f.code, f.key INTO bad
+    FROM postbell.kinds k
+    CROSS JOIN LATERAL postbell.payload_fault(
+        refuse_payload.payload, k.presentation, k.payload_keys, k.required_keys) f
+    WHERE k.kind_no = number;
+    PERFORM postbell.refuse(bad.code, 'kind "' || bad.name || '"' || coalesce(', key "' || bad.key || '"', ''));
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    SELECT k.name INTO bad FROM postbell.kinds k WHERE k.kind_no = number;
+    PERFORM postbell.refuse('notification.payload_syntax', 'kind "' || bad.name || '"');
+END
+$$;
+
+-- One line about an enqueue that failed: no content, and nothing that was not checked. Under the session's tenant, or
+-- where that is not this login's, under one that is.
+CREATE FUNCTION postbell.note_enqueue_failure(principal text, kind text, state text, message text) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    reading timestamptz := clock_timestamp();
+    made    uuid := postbell.uuid7(reading);
+    tenant  text;
+BEGIN
+    BEGIN
+        tenant := postbell.session_tenant();
+    EXCEPTION WHEN SQLSTATE 'PB005' THEN
+        SELECT min(r.tenant_id) INTO tenant FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER;
+    END;
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, principal_id, detail)
+    VALUES (
+        made, reading, tenant, 'notification.enqueue_failed', 'notification.enqueue_failed:' || made,
+        CASE WHEN postbell.is_name(principal) THEN principal END,
+        jsonb_strip_nulls(jsonb_build_object(
+            'sqlstate', substring(state FROM '^[0-9A-Z]{5}$'),
+            -- only our own messages begin with a code
+            'code', CASE WHEN state LIKE 'PB%' THEN substring(message FROM '^([a-z]+\.[a-z_]+):') END,
+            'kind', (
+                SELECT k.name FROM postbell.kinds k
+                WHERE k.name = note_enqueue_failure.kind AND k.current))));
+END
+$$;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Facts
+
 -- Refuses a fact about another tenant, or about what is no id.
 CREATE FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) RETURNS void
 LANGUAGE plpgsql STABLE AS $$

@@ -11,7 +11,7 @@ import argparse
 import tempfile
 
 from measure import Limits, median, progress, spread, table
-from producing import BY_HAND, THROUGH, Producing
+from producing import BY_HAND, COLUMNS, PRINCIPALS, THROUGH, VALUES, Producing
 from sides import spent
 from trigger_parts import PARTS, cost, without
 
@@ -100,13 +100,10 @@ def bulk(options, database, limits):
     run = database.admin.execute
     database.awake()
     database.empty()
-    run("CREATE TABLE app.given AS SELECT n, 'person-' || (1 + n %% %s) AS principal_id,"
-        " 'approval.requested:' || n AS dedupe_key, 'approval:' || n AS subject, %s AS payload"
-        " FROM generate_series(1, %s) n", (database.principals, database.payload, options.bulk))
+    given = VALUES.format(person=f"(1 + n % {PRINCIPALS})", key="hashint8extended(n, 0)", **database.constants)
+    run(f"CREATE TABLE app.given ({COLUMNS}) AS SELECT {given} FROM generate_series(1, {options.bulk}) n")
     run("GRANT SELECT ON app.given TO bench_producer")
-    through = ("INSERT INTO postbell.outbox (principal_id, kind, dedupe_key, subject, payload)"
-               " SELECT principal_id, 'approval_requested', dedupe_key, subject, payload FROM app.given ORDER BY n"
-               " ON CONFLICT DO NOTHING")
+    through = f"INSERT INTO postbell.outbox ({COLUMNS}) SELECT * FROM app.given ON CONFLICT DO NOTHING"
     statement_cost(database, through, options.bulk)
     run("CREATE TABLE app.stored AS SELECT * FROM postbell.outbox ORDER BY id")
     run("GRANT SELECT ON app.stored TO bench_producer")

@@ -23,16 +23,17 @@ CHANGE = "INSERT INTO app.approvals (id, session_id) VALUES (gen_random_uuid(), 
 PAYLOAD = ('{{"approval_id": "0b0e7f4e-2f67-4b0c-9a3f-0123456789ab", "session_id": "{session}",'
            ' "tool_name": "mail.send"}}')
 SESSION = "7d8f1c52-93ab-4f0e-8a6d-fedcba987654"
+# The columns that a producer gives, as on docs/producing.md, and their values: keys are as random as ids are.
+COLUMNS = "principal_id, kind, dedupe_key, subject, thread, payload"
 VALUES = ("'person-' || {person}, 'approval_requested', 'approval.requested:' || {key}, 'approval:' || {key},"
-          " '" + PAYLOAD + "'")
+          " 'session:' || {person}, '" + PAYLOAD + "'")
 
-# The row through the triggers, as docs/producing.md has it.
-THROUGH = ("INSERT INTO postbell.outbox (principal_id, kind, dedupe_key, subject, payload) VALUES (" + VALUES + ")"
-           " ON CONFLICT DO NOTHING")
+# The row through the triggers.
+THROUGH = "INSERT INTO postbell.outbox (" + COLUMNS + ") VALUES (" + VALUES + ") ON CONFLICT DO NOTHING"
 # The same row and its queue row by hand in one statement: what the triggers find out is given as constants.
 BY_HAND = (
     "WITH n AS (INSERT INTO byhand.outbox (id, created_at, planned_at, expires_at, kind_no, tenant_no, urgency, routes,"
-    " collapse_key, principal_id, kind, dedupe_key, subject, payload)"
+    " collapse_key, " + COLUMNS + ")"
     " VALUES (byhand.uuid7(now()), now(), now(), now() + interval '24 h', {kind}, {tenant}, 'urgent', '{{{route}}}',"
     " 'approval.requested:' || {key}, " + VALUES + ")"
     " ON CONFLICT DO NOTHING RETURNING id, planned_at, tenant_no)"
@@ -101,7 +102,6 @@ class Producing:
             " md5(g::text) || md5(g::text), 1, now(), 'infinity' FROM generate_series(1, %s) g",
             (self.route, PRINCIPALS))
         tenant = run("SELECT tenant_no FROM postbell.tenants WHERE tenant_id = 'default'").fetchone()[0]
-        self.principals, self.payload = PRINCIPALS, PAYLOAD.format(session=SESSION)
         self.constants = dict(kind=kind, tenant=tenant, route=self.route, session=SESSION)
         run(BY_HAND_TABLES)
         # ids are made alike, and cost alike
@@ -136,7 +136,7 @@ class Producing:
         script.write_text(transaction(statement, with_change, self.constants))
         with subprocess.Popen(
                 [self.pgbench, "--no-vacuum", "--protocol=prepared", f"--client={clients}", "--jobs=1",
-                 f"--time={int(seconds) + 60}", "--define=n=0", f"--file={script}",
+                 f"--time={int(seconds) + 60}", f"--file={script}",
                  psycopg.conninfo.make_conninfo(self.server, dbname=DATABASE, user=PRODUCER)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pgbench:
             try:
@@ -195,7 +195,7 @@ class Window:
 
 def transaction(statement, with_change, constants):
     """A producer's script: its change and the row in one transaction, or the row alone."""
-    filled = statement.format(person=":person", key=":client_id || ':' || :n", **constants)
-    lines = ["\\set n :n + 1", f"\\set person random(1, {PRINCIPALS})"]
+    filled = statement.format(person=":person", key=":key", **constants)
+    lines = ["\\set key random(1, 9000000000000000000)", f"\\set person random(1, {PRINCIPALS})"]
     lines += ["BEGIN;", CHANGE.format(**constants), f"{filled};", "COMMIT;"] if with_change else [f"{filled};"]
     return "\n".join(lines) + "\n"

@@ -21,6 +21,5 @@ extension Migration {
         codes0015,
         import0016,
         inbox0017,
-        forget0018,
     ]
 }

@@ -5,7 +5,7 @@ extension Migration {
     /// 0001_tables.sql
     static let tables0001 = Migration(
         version: 1, name: "tables",
-        checksum: "342375d4cd09428f2311c94779729125112307b9cb3104d68ed956a0ddae590c",
+        checksum: "e8fba3cfd5b9fe08889eff7fdf70001f4b647db5e4962724e31e9808040f28ee",
         sql: #"""
 -- Postbell 0001: roles, schema, tables and their indexes.
 --
@@ -110,8 +110,7 @@ CREATE TABLE postbell.routes (
     UNIQUE NULLS NOT DISTINCT (provider, environment, app, twin)
 );
 
--- The closed catalog. A changed definition is a new row (revision) with its own number,
--- so rows enqueued earlier still render.
+-- The closed catalog. A changed definition is a new row (revision) with its own number, so earlier rows still render.
 CREATE TABLE postbell.kinds (
     kind_no            int         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name               text        NOT NULL,
@@ -122,6 +121,7 @@ CREATE TABLE postbell.kinds (
     payload            jsonb       NOT NULL,      -- as declared: key to type, '!' required, '?' optional
     payload_keys       jsonb       NOT NULL,      -- the same, taken apart for the insert trigger
     required_keys      text[]      NOT NULL,
+    payload_names      text[]      NOT NULL DEFAULT '{}',  -- of all keys, for the trigger's short way
     content            jsonb       NOT NULL,      -- what is shown and carried: docs/kinds.md
     -- what the insert trigger needs of it: the text keys with length and replacement (null: none), whether rows take
     -- the tenant's instance id along, and whether a badge is all there is
