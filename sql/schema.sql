@@ -1618,6 +1618,49 @@ $$;
 
 ALTER FUNCTION postbell.drop_kind(name text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    emptied uuid[];
+BEGIN
+    emptied := ARRAY(
+        SELECT o.id
+        FROM postbell.outbox o
+        WHERE o.tenant_id = tenant
+            AND o.principal_id <> ''
+            AND (principal IS NULL OR o.principal_id = principal)
+        ORDER BY o.id
+        LIMIT row_limit
+        FOR UPDATE OF o);
+    INSERT INTO postbell.settlements (notification_id, tenant_no, status, reason)
+    SELECT o.id, o.tenant_no, 'cancelled', 'erased'
+    FROM postbell.outbox o
+    WHERE o.id = ANY (emptied)
+        AND NOT EXISTS (
+            SELECT 1 FROM postbell.settlements w
+            WHERE w.notification_id = o.id AND w.route_no IS NULL);
+    DELETE FROM postbell.acknowledgements a WHERE a.tenant_id = tenant AND a.notification_id = ANY (emptied);
+    UPDATE postbell.outbox o SET
+        principal_id = '',
+        dedupe_key = 'forgotten:' || o.id,
+        subject = NULL,
+        thread = NULL,
+        collapse_key = NULL,
+        device_id = NULL,
+        device_no = NULL,
+        except_device_id = NULL,
+        except_device_no = NULL,
+        badge = NULL,
+        payload = '{}'
+    WHERE o.id = ANY (emptied);
+    RETURN cardinality(emptied);
+END
+$$;
+
+ALTER FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text DEFAULT '{}'::text, subject text DEFAULT NULL::text, thread text DEFAULT NULL::text, tenant_id text DEFAULT NULL::text, device_id uuid DEFAULT NULL::uuid, except_device_id uuid DEFAULT NULL::uuid, urgency text DEFAULT NULL::text, collapse_key text DEFAULT NULL::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, silent boolean DEFAULT false, badge integer DEFAULT NULL::integer) RETURNS uuid
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1699,6 +1742,134 @@ END
 $$;
 
 ALTER FUNCTION postbell.erase(tenant text, thread text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.forget(principal text, max_rows integer DEFAULT 10000) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    tenant text := postbell.session_tenant();
+    gone   record;
+BEGIN
+    IF NOT coalesce(postbell.is_name(principal), false) OR NOT coalesce(max_rows BETWEEN 1 AND 100000, false) THEN
+        PERFORM postbell.refuse(
+            'forget.invalid', 'a principal is 1 to 200 printable ASCII characters, a call 1 to 100,000 rows');
+    END IF;
+    IF NOT postbell.acts_for(principal) THEN
+        RETURN true;
+    END IF;
+    -- who registers meanwhile comes before this or after it
+    PERFORM postbell.lock_registrations(tenant, principal);
+    SELECT f.* INTO gone FROM postbell.forget_rows(tenant, principal, max_rows) f;
+    IF gone.devices + gone.notifications > 0 THEN
+        PERFORM postbell.forgotten_event(tenant, 'principal.forgotten', gone.devices, gone.notifications);
+    END IF;
+    RETURN gone.devices + gone.notifications + gone.others < max_rows;
+END
+$$;
+
+ALTER FUNCTION postbell.forget(principal text, max_rows integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.forget_rows(tenant text, principal text, row_limit integer, OUT devices integer, OUT notifications integer, OUT others integer) RETURNS record
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    counted int;
+BEGIN
+    DELETE FROM postbell.devices d
+    WHERE d.device_no = ANY (ARRAY(
+        SELECT v.device_no FROM postbell.devices v
+        WHERE v.tenant_id = tenant AND (principal IS NULL OR v.principal_id = principal)
+        ORDER BY v.device_no
+        LIMIT row_limit
+        FOR UPDATE));
+    GET DIAGNOSTICS devices = ROW_COUNT;
+    notifications := postbell.remove_notifications(tenant, principal, row_limit - devices);
+    notifications := notifications
+        + postbell.empty_notifications(tenant, principal, row_limit - devices - notifications);
+    others := 0;
+    DELETE FROM postbell.receipts r
+    WHERE r.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM postbell.receipts x
+        WHERE x.tenant_id = tenant AND (principal IS NULL OR x.principal_id = principal)
+        ORDER BY x.principal_id, x.subject, x.seen_at
+        LIMIT row_limit - devices - notifications
+        FOR UPDATE));
+    GET DIAGNOSTICS counted = ROW_COUNT;
+    others := others + counted;
+    DELETE FROM postbell.idempotency_keys k
+    WHERE k.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM postbell.idempotency_keys x
+        WHERE x.tenant_id = tenant AND (principal IS NULL OR x.principal_id = principal)
+        ORDER BY x.principal_id, x.key
+        LIMIT row_limit - devices - notifications - others
+        FOR UPDATE));
+    GET DIAGNOSTICS counted = ROW_COUNT;
+    others := others + counted;
+    DELETE FROM postbell.events e
+    WHERE e.id = ANY (ARRAY(
+        SELECT x.id FROM postbell.events x
+        WHERE x.tenant_id = tenant
+            AND x.name <> 'tenant.forgotten'
+            AND (principal IS NULL OR x.principal_id = principal)
+        ORDER BY x.id
+        LIMIT row_limit - devices - notifications - others
+        FOR UPDATE));
+    GET DIAGNOSTICS counted = ROW_COUNT;
+    others := others + counted;
+END
+$$;
+
+ALTER FUNCTION postbell.forget_rows(tenant text, principal text, row_limit integer, OUT devices integer, OUT notifications integer, OUT others integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.forget_tenant(tenant text, max_rows integer DEFAULT 10000) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    gone record;
+BEGIN
+    IF forget_tenant.tenant IS DISTINCT FROM postbell.session_tenant()
+            OR nullif(current_setting('postbell.principal_id', true), '') IS NOT NULL THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'a tenant is forgotten by a session that named it');
+    END IF;
+    IF NOT coalesce(max_rows BETWEEN 1 AND 100000, false) THEN
+        PERFORM postbell.refuse('forget.invalid', 'a call removes 1 to 100,000 rows');
+    END IF;
+    -- an import's lock: no registration of this tenant beside it
+    PERFORM pg_advisory_xact_lock(hashtextextended('postbell.registry ' || tenant, 0));
+    SELECT f.* INTO gone FROM postbell.forget_rows(tenant, NULL, max_rows) f;
+    IF gone.devices + gone.notifications > 0 THEN
+        PERFORM postbell.forgotten_event(tenant, 'tenant.forgotten', gone.devices, gone.notifications);
+    END IF;
+    IF gone.devices + gone.notifications + gone.others = max_rows THEN
+        RETURN false;
+    END IF;
+    -- nothing is left that these could be about
+    DELETE FROM postbell.supersessions u WHERE u.tenant_id = forget_tenant.tenant;
+    DELETE FROM postbell.erasures e WHERE e.tenant_id = forget_tenant.tenant;
+    DELETE FROM postbell.tenant_routes t WHERE t.tenant_id = forget_tenant.tenant;
+    RETURN true;
+END
+$$;
+
+ALTER FUNCTION postbell.forget_tenant(tenant text, max_rows integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.forgotten_event(tenant text, name text, devices integer, notifications integer) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO postbell.events (id, at, tenant_id, name, key, detail)
+    SELECT e.id, e.reading, tenant, name, name || ':' || e.id,
+        jsonb_build_object('by', SESSION_USER, 'devices', devices, 'notifications', notifications)
+    FROM (
+        SELECT postbell.uuid7(r.reading) AS id, r.reading
+        FROM (SELECT clock_timestamp() AS reading OFFSET 0) r
+        OFFSET 0
+    ) e
+$$;
+
+ALTER FUNCTION postbell.forgotten_event(tenant text, name text, devices integer, notifications integer) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.heartbeat_limit() RETURNS interval
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -3041,6 +3212,14 @@ $$;
 
 ALTER FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.quiet_period() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT interval '1 day'
+$$;
+
+ALTER FUNCTION postbell.quiet_period() OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) RETURNS SETOF postbell.import_row
     LANGUAGE sql STABLE
     AS $_$
@@ -3244,6 +3423,7 @@ BEGIN
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         WHEN 'inbox.invalid'               THEN 'PB303'
+        WHEN 'forget.invalid'              THEN 'PB304'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'
@@ -3331,6 +3511,36 @@ $_$;
 
 ALTER FUNCTION postbell.registration_fault(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.remove_notifications(tenant text, principal text, row_limit integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    removed uuid[];
+BEGIN
+    removed := ARRAY(
+        SELECT o.id
+        FROM postbell.outbox o
+        WHERE o.tenant_id = tenant
+            AND (principal IS NULL OR o.principal_id = principal)
+            AND o.expires_at < clock_timestamp() - postbell.quiet_period()
+            -- queue and leases in one snapshot, and looked into row by row: an expression, not a join, which could read
+            -- the whole queue
+            AND (SELECT true FROM postbell.queue q WHERE q.notification_id = o.id LIMIT 1) IS NULL
+            AND o.id NOT IN (SELECT l.notification_id FROM postbell.lease_positions l WHERE l.is_open)
+        ORDER BY o.id
+        LIMIT row_limit
+        FOR UPDATE OF o);
+    DELETE FROM postbell.deliveries d WHERE d.notification_id = ANY (removed);
+    DELETE FROM postbell.settlements s WHERE s.notification_id = ANY (removed);
+    DELETE FROM postbell.acknowledgements a WHERE a.tenant_id = tenant AND a.notification_id = ANY (removed);
+    DELETE FROM postbell.outbox o WHERE o.id = ANY (removed);
+    RETURN cardinality(removed);
+END
+$$;
+
+ALTER FUNCTION postbell.remove_notifications(tenant text, principal text, row_limit integer) OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.replace_registration(device_number bigint, reading timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3396,6 +3606,7 @@ BEGIN
     END IF;
     -- a statement of its own: it sees what was settled while the first one waited
     SELECT CASE
+        WHEN former.principal_id = '' THEN 'its person was forgotten'
         WHEN EXISTS (SELECT 1 FROM postbell.places p WHERE p.notification_id = id) THEN 'it is not over yet'
         WHEN EXISTS (
             SELECT 1 FROM postbell.supersessions u
@@ -5042,6 +5253,8 @@ CREATE UNIQUE INDEX devices_token ON postbell.devices USING btree (token, provid
 
 CREATE INDEX erasures_thread ON postbell.erasures USING btree (tenant_id, thread, at DESC);
 
+CREATE INDEX events_principal ON postbell.events USING btree (tenant_id, principal_id) WHERE (principal_id IS NOT NULL);
+
 CREATE INDEX events_tenant ON postbell.events USING btree (tenant_id, id);
 
 CREATE INDEX idempotency_keys_age ON postbell.idempotency_keys USING btree (created_at);
@@ -5360,6 +5573,8 @@ GRANT ALL ON FUNCTION postbell.devices_import(rows jsonb, all_or_nothing boolean
 
 REVOKE ALL ON FUNCTION postbell.drop_kind(name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) TO postbell_producer;
 
@@ -5368,6 +5583,16 @@ GRANT ALL ON FUNCTION postbell.enqueue_or_note(kind text, principal_id text, ded
 
 REVOKE ALL ON FUNCTION postbell.erase(tenant text, thread text) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.erase(tenant text, thread text) TO postbell_producer;
+
+REVOKE ALL ON FUNCTION postbell.forget(principal text, max_rows integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.forget(principal text, max_rows integer) TO postbell_registrar;
+
+REVOKE ALL ON FUNCTION postbell.forget_rows(tenant text, principal text, row_limit integer, OUT devices integer, OUT notifications integer, OUT others integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.forget_tenant(tenant text, max_rows integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.forget_tenant(tenant text, max_rows integer) TO postbell_operator;
+
+REVOKE ALL ON FUNCTION postbell.forgotten_event(tenant text, name text, devices integer, notifications integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.heartbeat_limit() FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.heartbeat_limit() TO postbell_dispatcher;
@@ -5554,6 +5779,8 @@ GRANT ALL ON FUNCTION postbell.prune_idempotency_keys(row_limit integer) TO post
 
 REVOKE ALL ON FUNCTION postbell.push_type_fault(push_type text, priority integer, presentation text, content jsonb, category text, sound text, interruption_level text, mutable_content boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.quiet_period() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.read_import(rows jsonb, reading timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.reader_tenant() FROM PUBLIC;
@@ -5576,6 +5803,8 @@ REVOKE ALL ON FUNCTION postbell.refuse_payload(payload text, number integer) FRO
 REVOKE ALL ON FUNCTION postbell.registration_detail(code text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.registration_fault(principal_id text, client_device_id text, provider text, app text, token text, environment text, name text, kind text, platform text, device_ref text, session_ref text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.remove_notifications(tenant text, principal text, row_limit integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.replace_registration(device_number bigint, reading timestamp with time zone) FROM PUBLIC;
 

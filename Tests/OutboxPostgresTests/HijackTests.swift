@@ -51,6 +51,9 @@ struct HijackTests {
         CREATE TEMP TABLE notifications (x int);
         CREATE TEMP TABLE acknowledgements (x int);
         CREATE TEMP TABLE deliveries (x int);
+        CREATE TEMP TABLE events (x int);
+        CREATE TEMP TABLE receipts (x int);
+        CREATE TEMP TABLE idempotency_keys (x int);
         CREATE TEMP TABLE pg_proc (x int);
         CREATE TEMP TABLE pg_class (x int);
         SET search_path = pg_temp, trap, pg_catalog
@@ -72,6 +75,7 @@ struct HijackTests {
             "postbell_registrar",
             [
                 "SELECT postbell.device_register('anna', 'watch', 'fcm', 'app', 'token-1234')",
+                "SELECT postbell.device_register('cleo', 'watch', 'fcm', 'app', 'token-cleo')",
                 "SELECT postbell.device_register('anna', 'phone', 'fcm', 'app', 'token-5678', device_ref => 'r', "
                     + "pending => true, idempotency_key => 'i')",
                 "SELECT postbell.device_list('anna')", "SELECT postbell.device_get(pg_catalog.gen_random_uuid())",
@@ -85,6 +89,7 @@ struct HijackTests {
                 "SELECT postbell.sync('anna', seen => '{s}')", "SELECT postbell.mapping()",
                 "SELECT postbell.acknowledge(id, 'anna') FROM postbell.inbox('anna')",
                 "SELECT devices FROM postbell.inbox('anna', pg_catalog.gen_random_uuid(), 10)",
+                "SELECT postbell.forget('cleo')",
             ]
         ),
         (
@@ -92,6 +97,7 @@ struct HijackTests {
             [
                 "SELECT count(*) FROM postbell.notifications", "SELECT count(*) FROM postbell.audit()",
                 "SELECT postbell.cancel(id) FROM postbell.notifications LIMIT 1",
+                "SET postbell.tenant_id = 'empty'; SELECT postbell.forget_tenant('empty')",
             ]
         ),
     ]

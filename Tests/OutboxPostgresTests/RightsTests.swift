@@ -48,6 +48,8 @@ struct RightsTests {
         "INSERT INTO postbell.receipts SELECT now(), 'default', 'anna', 's'",
         "SELECT postbell.sync('anna')",
         "SELECT postbell.inbox('anna')",
+        "SELECT postbell.forget('anna')",
+        "SELECT postbell.forget_tenant('default')",
         "SELECT postbell.acknowledge(gen_random_uuid())",
         "SELECT * FROM postbell.acknowledgements",
         "SELECT postbell.enqueue('note', 'anna', 'x')",

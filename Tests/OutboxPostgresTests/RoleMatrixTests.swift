@@ -41,6 +41,7 @@ struct RoleMatrixTests {
         ("SELECT postbell.sync('anna')", ["postbell_registrar"]),
         ("SELECT postbell.inbox('anna')", ["postbell_registrar"]),
         ("SELECT postbell.acknowledge(gen_random_uuid())", ["postbell_registrar"]),
+        ("SELECT postbell.forget('anna')", ["postbell_registrar"]),
         // dispatching
         ("SELECT * FROM postbell.recover(now(), now(), 1, 1, 1)", ["postbell_dispatcher"]),
         ("SELECT postbell.retry_held('{1}', 1)", ["postbell_dispatcher"]),
@@ -68,6 +69,7 @@ struct RoleMatrixTests {
         // operating
         ("SELECT postbell.cancel(gen_random_uuid())", ["postbell_operator"]),
         ("SELECT postbell.requeue(gen_random_uuid())", ["postbell_operator"]),
+        ("SELECT postbell.forget_tenant('default')", ["postbell_operator"]),
         // nobody's but the owner's
         ("SELECT postbell.define_kind('x', 'template', '{}', '{\"title\": \"x\"}')", []),
         ("SELECT postbell.drop_kind('note')", []),
@@ -79,6 +81,9 @@ struct RoleMatrixTests {
         ("SELECT postbell.take_tokens('{1}', now())", []),
         ("SELECT postbell.device_outcomes(gen_random_uuid())", []),
         ("DELETE FROM postbell.acknowledgements", []),
+        ("SELECT postbell.forget_rows('default', NULL, 10)", []),
+        ("SELECT postbell.empty_notifications('default', 'anna', 10)", []),
+        ("SELECT postbell.remove_notifications('default', 'anna', 10)", []),
         ("INSERT INTO postbell.acknowledgements SELECT now(), gen_random_uuid(), 'default'", []),
         ("SELECT token, payload FROM postbell.devices, postbell.outbox", ["postbell_dispatcher"]),
         ("UPDATE postbell.outbox SET payload = '{}'", []),

@@ -165,10 +165,13 @@ struct TenantScene {
             "SELECT postbell.sync('ben', seen => '{s3}')",
             "SELECT postbell.cancel(probe.notification('other', 'k' || n)) FROM generate_series(1, 20) n",
             "SELECT postbell.acknowledge(probe.notification('other', 'k' || n)) FROM generate_series(5, 40) n",
+            // but not zoe, whose tokens are the exception
+            "SELECT postbell.forget(p) FROM unnest('{anna,ben,cleo}'::text[]) p",
         ] { try await session.execute(sql) }
         let founder = try await outbox.database.connect()
         try await founder.execute(
-            "BEGIN; SET LOCAL postbell.tenant_id = 'fresh'; SELECT postbell.enqueue('note', 'anna', 'k1')")
+            "BEGIN; SET LOCAL postbell.tenant_id = 'fresh'; SELECT postbell.enqueue('note', 'anna', 'k1'), "
+                + "postbell.enqueue('note', 'anna', 'k2'), postbell.forget_tenant('fresh', 1)")
         return [session, founder]
     }
 }

@@ -107,7 +107,7 @@ struct TenantStatements {
     }
 
     private mutating func registering() -> String {
-        switch number(1...16) {
+        switch number(1...17) {
         case 1...4: registration()
         case 5: "SELECT postbell.device_activate(\(device()))"
         case 6: "SELECT \(Self.deviceColumns) FROM postbell.device_get(\(device()), \(pick("NULL", person())))"
@@ -126,7 +126,8 @@ struct TenantStatements {
                 + "ARRAY[\(notification()), \(notification())], ARRAY[\(subject())], ARRAY[\(notification())])"
         case 13: importation()
         case 14: pick("SELECT postbell.acknowledge(\(notification()))", acknowledgement())
-        case 15:
+        case 15: forgetting()
+        case 16:
             "SELECT * FROM postbell.inbox(\(person()), \(pick("NULL", ownNotification())), \(number(1...9)))"
         default:
             pick(
@@ -134,6 +135,14 @@ struct TenantStatements {
                 "SELECT * FROM postbell.idempotency_keys", "SELECT * FROM postbell.device_view",
                 "SELECT postbell.mapping()", "DELETE FROM postbell.devices", "SELECT app FROM postbell.routes")
         }
+    }
+
+    /// Seldom of somebody who has much, or the others had nothing to do.
+    private mutating func forgetting() -> String {
+        pick(
+            "SELECT postbell.forget(\(pick("'cleo'", "'zoe'", "'nobody'")), \(number(1...9)))",
+            "SELECT postbell.forget(\(chance(0.1) ? person() : "'cleo'"), \(number(1...3)))",
+            "SELECT postbell.forget_tenant(\(tenant()))")
     }
 
     private mutating func acknowledgement() -> String {
@@ -175,6 +184,8 @@ struct TenantStatements {
         pick(
             "SELECT postbell.cancel(\(notification()))", "SELECT postbell.requeue(\(notification()))",
             "SELECT postbell.requeue(\(notification()), '2020-01-01+00')",
+            "SELECT postbell.forget_tenant(\(pick("'other'", "'fresh'", "'nowhere'", "NULL")))",
+            "SELECT postbell.forget_tenant('mine', \(number(1...2)))",
             "SELECT postbell.enqueue('note', 'anna', \(key()))", "UPDATE postbell.devices SET token = NULL")
     }
 

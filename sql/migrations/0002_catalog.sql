@@ -69,8 +69,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 
--- Ids from outside: 1 to 200 printable ASCII characters. Null for null. Length and characters apart,
--- because a bounded repetition makes a regular expression of 200 states.
+-- Ids from outside: 1 to 200 printable ASCII characters. Null for null. A bounded repetition would have 200 states.
 CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
@@ -255,6 +254,7 @@ BEGIN
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         WHEN 'inbox.invalid'               THEN 'PB303'
+        WHEN 'forget.invalid'              THEN 'PB304'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'

@@ -99,6 +99,7 @@ BEGIN
     END IF;
     -- a statement of its own: it sees what was settled while the first one waited
     SELECT CASE
+        WHEN former.principal_id = '' THEN 'its person was forgotten'
         WHEN EXISTS (SELECT 1 FROM postbell.places p WHERE p.notification_id = id) THEN 'it is not over yet'
         WHEN EXISTS (
             SELECT 1 FROM postbell.supersessions u

@@ -21,5 +21,6 @@ extension Migration {
         codes0015,
         import0016,
         inbox0017,
+        forget0018,
     ]
 }

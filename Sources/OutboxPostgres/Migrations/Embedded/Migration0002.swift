@@ -5,7 +5,7 @@ extension Migration {
     /// 0002_catalog.sql
     static let catalog0002 = Migration(
         version: 2, name: "catalog",
-        checksum: "0c0689b030974c323053128a38e9a5cddfe40732a4cec6a780421e98104b0140",
+        checksum: "5d75f3076fa658de256c8c777f5afb8455f41a85d2f1b1409748a85de81a1cd2",
         sql: #"""
 -- Postbell 0002: ids, tenants, and the catalog of kinds.
 --
@@ -78,8 +78,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 
--- Ids from outside: 1 to 200 printable ASCII characters. Null for null. Length and characters apart,
--- because a bounded repetition makes a regular expression of 200 states.
+-- Ids from outside: 1 to 200 printable ASCII characters. Null for null. A bounded repetition would have 200 states.
 CREATE FUNCTION postbell.is_name(value text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT pg_catalog.octet_length(value) BETWEEN 1 AND 200 AND value OPERATOR(pg_catalog.!~) '[^!-~]'
@@ -264,6 +263,7 @@ BEGIN
         WHEN 'receipt.unknown'             THEN 'PB301'
         WHEN 'receipt.invalid'             THEN 'PB302'
         WHEN 'inbox.invalid'               THEN 'PB303'
+        WHEN 'forget.invalid'              THEN 'PB304'
         WHEN 'code.invalid'                THEN 'PB401'
         WHEN 'code.not_permitted'          THEN 'PB402'
         ELSE 'PB000'

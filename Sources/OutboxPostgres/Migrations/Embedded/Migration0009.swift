@@ -5,7 +5,7 @@ extension Migration {
     /// 0009_operators.sql
     static let operators0009 = Migration(
         version: 9, name: "operators",
-        checksum: "387e10f729d6fc6d1bff048577c596418dbcd07851f8df8a8d8709c9d7622d48",
+        checksum: "f30920305a7890c033cd50e3456e3e67c2c61ad1666bb2bf4f34b9831c6e3a9b",
         sql: #"""
 -- Postbell 0009: what operators do to a notification. Of the tenant they named, or of any when they named none.
 --
@@ -108,6 +108,7 @@ BEGIN
     END IF;
     -- a statement of its own: it sees what was settled while the first one waited
     SELECT CASE
+        WHEN former.principal_id = '' THEN 'its person was forgotten'
         WHEN EXISTS (SELECT 1 FROM postbell.places p WHERE p.notification_id = id) THEN 'it is not over yet'
         WHEN EXISTS (
             SELECT 1 FROM postbell.supersessions u
