@@ -1,4 +1,5 @@
 import CLibPQ
+import COpenSSL
 import EventLoop
 
 /// An open `PGconn` on the loop: sends without blocking, hands out results as they arrive, notices the end.
@@ -140,7 +141,7 @@ final class Wire: ReadinessHandler {
         if ready.contains(.writable) { flush() }
         var isAlive = true
         if ready.contains(.readable) {
-            isAlive = PQconsumeInput(connection) == 1
+            isAlive = consumeInput(connection)
             deliverNotifications()
         }
         // A callback may have ended the connection.
@@ -148,6 +149,23 @@ final class Wire: ReadinessHandler {
         let isBusy = PQisBusy(connection) != 0
         guard isAlive && PQstatus(connection) == CONNECTION_OK else { return breakDown() }
         if isFlushed && !isBusy { resumeWaiter() }
+    }
+
+    /// Takes what has arrived; false when the connection ended.
+    ///
+    /// OpenSSL decrypts a whole record, of up to 16 KiB, and libpq takes as much of it as its buffer has room for. No
+    /// socket tells of the rest, so it is asked for here. PostgreSQL's own records fit; those of poolers, proxies and
+    /// other servers need not (ruby-pg#588, supavisor#993).
+    private func consumeInput(_ connection: OpaquePointer) -> Bool {
+        repeat {
+            guard PQconsumeInput(connection) == 1 else { return false }
+        } while decryptedCount(connection) > 0
+        return true
+    }
+
+    /// Bytes that OpenSSL holds decrypted; 0 without TLS.
+    private func decryptedCount(_ connection: OpaquePointer) -> Int32 {
+        PQsslStruct(connection, "OpenSSL").map { SSL_pending(OpaquePointer($0)) } ?? 0
     }
 
     /// Reports each channel once for all of its notifications that have arrived: a flood costs one call a read.
