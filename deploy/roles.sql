@@ -74,7 +74,7 @@ BEGIN
                 'statement_timeout = ''10s''', 'lock_timeout = ''2s''',
                 'idle_in_transaction_session_timeout = ''10s''',
                 'search_path = pg_catalog, pg_temp', 'TimeZone = ''UTC''']),
-            -- A worker has three sessions and one more while it starts: 80 is twenty workers.
+            -- A worker has three sessions, and one more while it starts or applies retention: 80 is twenty workers.
             ('dispatchers', 'postbell_dispatcher', 80, ARRAY[
                 'statement_timeout = ''10s''', 'lock_timeout = ''1s''',
                 'idle_in_transaction_session_timeout = ''10s''',

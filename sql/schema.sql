@@ -166,9 +166,9 @@ CREATE FUNCTION postbell.audit(since timestamp with time zone DEFAULT (now() - '
     AS $$
     SELECT f.*
     FROM (
-        SELECT * FROM postbell.audit_work(since, grace)
-        UNION ALL SELECT * FROM postbell.audit_ledger(since)
-        UNION ALL SELECT * FROM postbell.audit_registry(since)
+        SELECT * FROM postbell.audit_work(greatest(since, postbell.retained_since()), grace)
+        UNION ALL SELECT * FROM postbell.audit_ledger(greatest(since, postbell.retained_since()))
+        UNION ALL SELECT * FROM postbell.audit_registry(greatest(since, postbell.retained_since()))
     ) f
     WHERE (SELECT postbell.confined_tenant()) IS NULL
         OR EXISTS (
@@ -1617,6 +1617,59 @@ END
 $$;
 
 ALTER FUNCTION postbell.drop_kind(name text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.drop_ledger_day() RETURNS date
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    cutoff    timestamptz;
+    leaf      record;
+    is_needed boolean;
+BEGIN
+    PERFORM postbell.refuse_confined();
+    SELECT clock_timestamp() - p.keep INTO cutoff FROM postbell.retention p WHERE p.table_name = 'deliveries';
+    IF cutoff IS NULL OR NOT pg_try_advisory_xact_lock(postbell.awake_class(), -1) THEN
+        RETURN NULL;  -- kept for ever, or another session makes or drops days
+    END IF;
+    FOR leaf IN
+        SELECT d.name, d.day, (d.day + 1)::timestamp AT TIME ZONE 'UTC' AS ends_at
+        FROM pg_inherits i
+        JOIN pg_class c ON c.oid = i.inhrelid
+        CROSS JOIN LATERAL (
+            SELECT c.relname AS name, to_date(substring(c.relname FROM '^deliveries_([0-9]{8})$'), 'YYYYMMDD') AS day
+        ) d
+        WHERE i.inhparent = 'postbell.deliveries'::regclass
+            AND (d.day + 1)::timestamp AT TIME ZONE 'UTC' <= cutoff
+        ORDER BY d.day
+    LOOP
+        -- the hour is for ids of another clock than that of the notification
+        EXECUTE format(
+            'SELECT EXISTS (
+                SELECT 1 FROM postbell.outbox o
+                WHERE o.id < $1 AND EXISTS (SELECT 1 FROM postbell.%I d WHERE d.notification_id = o.id))',
+            leaf.name)
+        INTO is_needed
+        USING postbell.uuid_floor(leaf.ends_at + interval '1 hour');
+        CONTINUE WHEN is_needed;
+        BEGIN
+            LOCK TABLE ONLY postbell.deliveries IN ACCESS EXCLUSIVE MODE NOWAIT;
+            LOCK TABLE ONLY postbell.deliveries_default IN ACCESS EXCLUSIVE MODE NOWAIT;
+            EXECUTE format('LOCK TABLE ONLY postbell.%I IN ACCESS EXCLUSIVE MODE NOWAIT', leaf.name);
+        EXCEPTION WHEN lock_not_available THEN
+            RETURN NULL;
+        END;
+        EXECUTE format('ALTER TABLE postbell.deliveries DETACH PARTITION postbell.%I', leaf.name);
+        EXECUTE format('DROP TABLE postbell.%I', leaf.name);
+        UPDATE postbell.retention p SET removed_before = greatest(p.removed_before, leaf.ends_at)
+        WHERE p.table_name = 'deliveries';
+        RETURN leaf.day;
+    END LOOP;
+    RETURN NULL;
+END
+$_$;
+
+ALTER FUNCTION postbell.drop_ledger_day() OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) RETURNS integer
     LANGUAGE plpgsql
@@ -3433,6 +3486,18 @@ $$;
 
 ALTER FUNCTION postbell.refuse(code text, detail text) OWNER TO postbell_owner;
 
+CREATE FUNCTION postbell.refuse_confined() RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM postbell.role_tenants r WHERE r.role_name = SESSION_USER) THEN
+        PERFORM postbell.refuse('notification.not_permitted', 'retention is for all tenants, and not for this login');
+    END IF;
+END
+$$;
+
+ALTER FUNCTION postbell.refuse_confined() OWNER TO postbell_owner;
+
 CREATE FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) RETURNS void
     LANGUAGE plpgsql STABLE
     AS $$
@@ -3468,6 +3533,16 @@ END
 $$;
 
 ALTER FUNCTION postbell.refuse_payload(payload text, number integer) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.refuse_retention(detail text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION USING MESSAGE = 'retention.invalid: ' || detail, ERRCODE = 'PB501';
+END
+$$;
+
+ALTER FUNCTION postbell.refuse_retention(detail text) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.registration_detail(code text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
@@ -3646,6 +3721,185 @@ END
 $$;
 
 ALTER FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.retain(row_limit integer DEFAULT 500, OUT table_name text, OUT removed bigint, OUT is_behind boolean) RETURNS SETOF record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    reading timestamptz := clock_timestamp();
+    policy  record;
+    -- a fact counts for what was enqueued before it, so it stays until nothing so old is left
+    oldest  timestamptz;
+BEGIN
+    PERFORM postbell.refuse_confined();
+    IF NOT pg_try_advisory_xact_lock(postbell.awake_class(), -2) THEN
+        RETURN;
+    END IF;
+    FOR policy IN
+        SELECT p.table_name AS name, reading - p.keep AS cutoff
+        FROM postbell.retention p
+        WHERE p.keep IS NOT NULL AND p.table_name <> 'deliveries'
+        ORDER BY p.table_name <> 'outbox', p.table_name
+    LOOP
+        table_name := policy.name;
+        IF table_name = 'outbox' THEN
+            SELECT r.* INTO removed, is_behind FROM postbell.retain_outbox(policy.cutoff, row_limit) r;
+        ELSIF table_name = 'workers' THEN
+            DELETE FROM postbell.workers w
+            WHERE w.heartbeat_at < policy.cutoff
+                AND NOT EXISTS (SELECT 1 FROM postbell.leases l WHERE l.owner = w.owner);
+            GET DIAGNOSTICS removed = ROW_COUNT;
+            is_behind := false;
+        ELSIF table_name = 'events' THEN
+            SELECT r.* INTO removed, is_behind
+            FROM postbell.retain_appended(table_name, policy.cutoff, row_limit) r;
+        ELSE
+            SELECT least(policy.cutoff, min(f.created_at)) INTO oldest
+            FROM (SELECT o.created_at FROM postbell.outbox o ORDER BY o.id LIMIT 1) f;
+            IF table_name = 'receipts' THEN
+                SELECT r.* INTO removed, is_behind FROM postbell.retain_walked(table_name, 'seen_at', oldest) r;
+            ELSE
+                SELECT r.* INTO removed, is_behind FROM postbell.retain_appended(table_name, oldest, row_limit) r;
+            END IF;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+ALTER FUNCTION postbell.retain(row_limit integer, OUT table_name text, OUT removed bigint, OUT is_behind boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.retain_appended(policy text, cutoff timestamp with time zone, row_limit integer, OUT removed bigint, OUT is_behind boolean) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET jit TO 'off'
+    AS $_$
+BEGIN
+    EXECUTE format(
+        'DELETE FROM postbell.%1$I t
+        WHERE t.ctid = ANY (ARRAY(
+            SELECT o.ctid FROM postbell.%1$I o WHERE o.id < $1 ORDER BY o.id LIMIT $2 FOR UPDATE SKIP LOCKED))',
+        policy)
+    USING postbell.uuid_floor(cutoff), row_limit;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    is_behind := removed = row_limit;
+END
+$_$;
+
+ALTER FUNCTION postbell.retain_appended(policy text, cutoff timestamp with time zone, row_limit integer, OUT removed bigint, OUT is_behind boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.retain_outbox(cutoff timestamp with time zone, row_limit integer, OUT removed bigint, OUT is_behind boolean) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET jit TO 'off'
+    AS $$
+DECLARE
+    first uuid := coalesce(
+        (SELECT p.resume_after FROM postbell.retention p WHERE p.table_name = 'outbox'),
+        '00000000-0000-0000-0000-000000000000');
+    bound uuid := postbell.uuid_floor(cutoff);
+    last  uuid;
+BEGIN
+    WITH stretch AS MATERIALIZED (
+        SELECT o.id, o.planned_at
+        FROM postbell.outbox o
+        WHERE o.id > first AND o.id < bound
+        ORDER BY o.id
+        LIMIT row_limit
+    ),
+    held AS MATERIALIZED (
+        SELECT u.id FROM postbell.leases l, unnest(l.ids) u(id)
+    ),
+    over AS MATERIALIZED (
+        SELECT s.id
+        FROM stretch s
+        WHERE s.planned_at < cutoff
+            AND NOT EXISTS (SELECT 1 FROM postbell.queue q WHERE q.notification_id = s.id)
+            AND s.id NOT IN (SELECT h.id FROM held h)
+            AND NOT EXISTS (
+                SELECT 1 FROM postbell.settlements e WHERE e.notification_id = s.id AND e.at >= cutoff)
+            AND NOT EXISTS (
+                SELECT 1 FROM postbell.deliveries d WHERE d.notification_id = s.id AND d.id >= bound)
+    ),
+    locked AS MATERIALIZED (
+        SELECT n.tid, n.id, n.tenant_id
+        FROM over v
+        CROSS JOIN LATERAL (
+            SELECT o.ctid AS tid, o.id, o.tenant_id
+            FROM postbell.outbox o
+            WHERE o.id = v.id
+            FOR UPDATE SKIP LOCKED
+        ) n
+    ),
+    ends AS (
+        DELETE FROM postbell.settlements e
+        WHERE e.notification_id = ANY (ARRAY(SELECT l.id FROM locked l))
+    ),
+    acknowledged AS (
+        DELETE FROM postbell.acknowledgements a
+        WHERE a.ctid = ANY (ARRAY(
+            -- one by one: as a join it could become a walk through all there are
+            SELECT k.tid
+            FROM locked l
+            CROSS JOIN LATERAL (
+                SELECT a.ctid AS tid
+                FROM postbell.acknowledgements a
+                WHERE a.tenant_id = l.tenant_id AND a.notification_id = l.id
+                OFFSET 0
+            ) k))
+    ),
+    gone AS (
+        DELETE FROM postbell.outbox o
+        WHERE o.ctid = ANY (ARRAY(SELECT l.tid FROM locked l))
+        RETURNING o.id
+    )
+    SELECT
+        (SELECT count(*) FROM gone),
+        count(*) = row_limit,
+        (SELECT s.id FROM stretch s ORDER BY s.id DESC LIMIT 1)
+    INTO removed, is_behind, last
+    FROM stretch;
+    UPDATE postbell.retention p SET
+        resume_after = CASE WHEN is_behind THEN last END,
+        removed_before = CASE WHEN removed > 0 THEN greatest(p.removed_before, cutoff) ELSE p.removed_before END
+    WHERE p.table_name = 'outbox';
+END
+$$;
+
+ALTER FUNCTION postbell.retain_outbox(cutoff timestamp with time zone, row_limit integer, OUT removed bigint, OUT is_behind boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.retain_walked(policy text, time_column text, cutoff timestamp with time zone, OUT removed bigint, OUT is_behind boolean) RETURNS record
+    LANGUAGE plpgsql
+    SET jit TO 'off'
+    AS $_$
+DECLARE
+    blocks bigint := pg_relation_size(format('postbell.%I', policy)) / current_setting('block_size')::int;
+    first  bigint := coalesce((SELECT p.resume_block FROM postbell.retention p WHERE p.table_name = policy), 0);
+    next   bigint := first + 200;
+BEGIN
+    EXECUTE format(
+        'DELETE FROM postbell.%I t WHERE t.ctid >= $1 AND t.ctid < $2 AND t.%I < $3', policy, time_column)
+    USING format('(%s,0)', first)::tid, format('(%s,0)', next)::tid, cutoff;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    is_behind := next < blocks;
+    UPDATE postbell.retention p SET resume_block = CASE WHEN is_behind THEN next END WHERE p.table_name = policy;
+END
+$_$;
+
+ALTER FUNCTION postbell.retain_walked(policy text, time_column text, cutoff timestamp with time zone, OUT removed bigint, OUT is_behind boolean) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.retained_since() RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT max(p.removed_before) + interval '10 min'
+    FROM postbell.retention p
+    WHERE p.table_name IN ('outbox', 'deliveries')
+$$;
+
+ALTER FUNCTION postbell.retained_since() OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3861,6 +4115,34 @@ END
 $_$;
 
 ALTER FUNCTION postbell.set_instance(tenant text, instance text) OWNER TO postbell_owner;
+
+CREATE FUNCTION postbell.set_retention(table_name text, keep interval) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM postbell.refuse_confined();
+    UPDATE postbell.retention p SET keep = keep, changed_at = clock_timestamp(), changed_by = SESSION_USER
+    WHERE p.table_name = table_name;
+    IF NOT FOUND THEN
+        PERFORM postbell.refuse_retention('there is no policy for a table of that name');
+    END IF;
+    IF EXISTS (
+            SELECT 1
+            FROM (VALUES ('deliveries', 'outbox'), ('events', 'outbox'), ('workers', 'deliveries')) n(longer, shorter)
+            JOIN postbell.retention l ON l.table_name = n.longer
+            JOIN postbell.retention s ON s.table_name = n.shorter
+            WHERE l.keep IS NOT NULL AND (s.keep IS NULL OR l.keep < s.keep)) THEN
+        PERFORM postbell.refuse_retention(
+            'deliveries and events are kept at least as long as outbox, and workers as long as deliveries');
+    END IF;
+EXCEPTION WHEN check_violation THEN
+    PERFORM postbell.refuse_retention('that is shorter than at_least of its policy');
+END
+$$;
+
+ALTER FUNCTION postbell.set_retention(table_name text, keep interval) OWNER TO postbell_owner;
 
 CREATE FUNCTION postbell.size_warning(kind postbell.kinds) RETURNS text
     LANGUAGE sql IMMUTABLE
@@ -5010,6 +5292,20 @@ ALTER TABLE ONLY postbell.receipts FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE postbell.receipts OWNER TO postbell_owner;
 
+CREATE TABLE postbell.retention (
+    table_name text NOT NULL,
+    keep interval,
+    at_least interval DEFAULT '1 day'::interval NOT NULL,
+    removed_before timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    resume_after uuid,
+    resume_block bigint,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    changed_by text DEFAULT SESSION_USER NOT NULL,
+    CONSTRAINT retention_check CHECK ((keep >= at_least))
+);
+
+ALTER TABLE postbell.retention OWNER TO postbell_owner;
+
 CREATE TABLE postbell.role_tenants (
     role_name name NOT NULL,
     tenant_id text NOT NULL
@@ -5195,6 +5491,9 @@ ALTER TABLE ONLY postbell.queue
 
 ALTER TABLE ONLY postbell.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (tenant_id, principal_id, subject, seen_at);
+
+ALTER TABLE ONLY postbell.retention
+    ADD CONSTRAINT retention_pkey PRIMARY KEY (table_name);
 
 ALTER TABLE ONLY postbell.role_tenants
     ADD CONSTRAINT role_tenants_pkey PRIMARY KEY (role_name, tenant_id);
@@ -5573,6 +5872,10 @@ GRANT ALL ON FUNCTION postbell.devices_import(rows jsonb, all_or_nothing boolean
 
 REVOKE ALL ON FUNCTION postbell.drop_kind(name text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.drop_ledger_day() FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.drop_ledger_day() TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.drop_ledger_day() TO postbell_operator;
+
 REVOKE ALL ON FUNCTION postbell.empty_notifications(tenant text, principal text, row_limit integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.enqueue(kind text, principal_id text, dedupe_key text, payload text, subject text, thread text, tenant_id text, device_id uuid, except_device_id uuid, urgency text, collapse_key text, not_before timestamp with time zone, expires_at timestamp with time zone, silent boolean, badge integer) FROM PUBLIC;
@@ -5796,9 +6099,13 @@ GRANT ALL ON FUNCTION postbell.recover(known_at timestamp with time zone, health
 
 REVOKE ALL ON FUNCTION postbell.refuse(code text, detail text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION postbell.refuse_confined() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION postbell.refuse_foreign_fact(tenant text, what text, value text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.refuse_payload(payload text, number integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.refuse_retention(detail text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.registration_detail(code text) FROM PUBLIC;
 
@@ -5812,6 +6119,18 @@ REVOKE ALL ON FUNCTION postbell.request_hash(request text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.requeue(id uuid, expires_at timestamp with time zone) TO postbell_operator;
+
+REVOKE ALL ON FUNCTION postbell.retain(row_limit integer, OUT table_name text, OUT removed bigint, OUT is_behind boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.retain(row_limit integer, OUT table_name text, OUT removed bigint, OUT is_behind boolean) TO postbell_dispatcher;
+GRANT ALL ON FUNCTION postbell.retain(row_limit integer, OUT table_name text, OUT removed bigint, OUT is_behind boolean) TO postbell_operator;
+
+REVOKE ALL ON FUNCTION postbell.retain_appended(policy text, cutoff timestamp with time zone, row_limit integer, OUT removed bigint, OUT is_behind boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.retain_outbox(cutoff timestamp with time zone, row_limit integer, OUT removed bigint, OUT is_behind boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.retain_walked(policy text, time_column text, cutoff timestamp with time zone, OUT removed bigint, OUT is_behind boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.retained_since() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION postbell.retry_held(route_nos smallint[], row_limit integer) TO postbell_dispatcher;
@@ -5828,6 +6147,9 @@ GRANT ALL ON FUNCTION postbell.session_tenant() TO postbell_producer;
 REVOKE ALL ON FUNCTION postbell.set_hook(kind text, purpose text, function regprocedure, timeout interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION postbell.set_instance(tenant text, instance text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION postbell.set_retention(table_name text, keep interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION postbell.set_retention(table_name text, keep interval) TO postbell_operator;
 
 REVOKE ALL ON FUNCTION postbell.size_warning(kind postbell.kinds) FROM PUBLIC;
 
@@ -5968,6 +6290,8 @@ GRANT SELECT ON TABLE postbell.queue_depth TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.receipts TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.receipts TO postbell_reader;
+
+GRANT SELECT ON TABLE postbell.retention TO postbell_reader;
 
 GRANT SELECT ON TABLE postbell.route_service TO postbell_dispatcher;
 GRANT SELECT ON TABLE postbell.route_service TO postbell_reader;

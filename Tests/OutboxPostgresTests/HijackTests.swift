@@ -98,6 +98,9 @@ struct HijackTests {
                 "SELECT count(*) FROM postbell.notifications", "SELECT count(*) FROM postbell.audit()",
                 "SELECT postbell.cancel(id) FROM postbell.notifications LIMIT 1",
                 "SET postbell.tenant_id = 'empty'; SELECT postbell.forget_tenant('empty')",
+                "SELECT postbell.set_retention(t, '30 days') "
+                    + "FROM pg_catalog.unnest('{outbox,deliveries,receipts,events}'::text[]) t",
+                "SELECT * FROM postbell.retain()", "SELECT postbell.drop_ledger_day()",
             ]
         ),
     ]

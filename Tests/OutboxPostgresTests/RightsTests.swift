@@ -53,6 +53,9 @@ struct RightsTests {
         "SELECT postbell.acknowledge(gen_random_uuid())",
         "SELECT * FROM postbell.acknowledgements",
         "SELECT postbell.enqueue('note', 'anna', 'x')",
+        "SELECT postbell.set_retention('outbox', '1 day')",
+        "SELECT postbell.retain_outbox(now(), 1)",
+        "UPDATE postbell.retention SET keep = '1 day'",
         "CREATE TABLE postbell.mine (x int)",
         "TRUNCATE postbell.queue",
     ]
@@ -258,8 +261,8 @@ struct RightsTests {
                   AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY 1
                 """)
             let registries = [
-                "codes", "hooks", "kinds", "namespaces", "role_tenants", "schema_migrations", "secrets", "settings",
-                "workers",
+                "codes", "hooks", "kinds", "namespaces", "retention", "role_tenants", "schema_migrations", "secrets",
+                "settings", "workers",
             ]
             #expect(open == registries)
         }

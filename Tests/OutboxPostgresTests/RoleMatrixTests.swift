@@ -70,7 +70,13 @@ struct RoleMatrixTests {
         ("SELECT postbell.cancel(gen_random_uuid())", ["postbell_operator"]),
         ("SELECT postbell.requeue(gen_random_uuid())", ["postbell_operator"]),
         ("SELECT postbell.forget_tenant('default')", ["postbell_operator"]),
+        ("SELECT postbell.set_retention('events', '90 days')", ["postbell_operator"]),
+        ("SELECT postbell.retain()", ["postbell_dispatcher", "postbell_operator"]),
+        ("SELECT postbell.drop_ledger_day()", ["postbell_dispatcher", "postbell_operator"]),
+        ("SELECT * FROM postbell.retention", ["postbell_reader", "postbell_operator"]),
         // nobody's but the owner's
+        ("UPDATE postbell.retention SET keep = '1 day'", []),
+        ("SELECT postbell.retain_outbox(now(), 1)", []),
         ("SELECT postbell.define_kind('x', 'template', '{}', '{\"title\": \"x\"}')", []),
         ("SELECT postbell.drop_kind('note')", []),
         ("SELECT postbell.set_hook('note', 'stale', 'pg_catalog.now()'::regprocedure)", []),

@@ -186,7 +186,9 @@ struct TenantStatements {
             "SELECT postbell.requeue(\(notification()), '2020-01-01+00')",
             "SELECT postbell.forget_tenant(\(pick("'other'", "'fresh'", "'nowhere'", "NULL")))",
             "SELECT postbell.forget_tenant('mine', \(number(1...2)))",
-            "SELECT postbell.enqueue('note', 'anna', \(key()))", "UPDATE postbell.devices SET token = NULL")
+            "SELECT postbell.enqueue('note', 'anna', \(key()))", "UPDATE postbell.devices SET token = NULL",
+            "SELECT postbell.retain()", "SELECT postbell.set_retention('events', '1 day')",
+            "SELECT postbell.drop_ledger_day()")
     }
 
     private mutating func reading() -> String {

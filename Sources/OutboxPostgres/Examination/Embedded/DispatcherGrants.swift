@@ -24,6 +24,9 @@ extension Grant {
             "device_effects(bigint[], integer[], smallint[], timestamp with time zone[], uuid[], integer)"),
         Grant(
             "EXECUTE", .function,
+            "drop_ledger_day()"),
+        Grant(
+            "EXECUTE", .function,
             "heartbeat_limit()"),
         Grant(
             "EXECUTE", .function,
@@ -58,6 +61,9 @@ extension Grant {
         Grant(
             "EXECUTE", .function,
             "recover(timestamp with time zone, timestamp with time zone, integer, integer, integer)"),
+        Grant(
+            "EXECUTE", .function,
+            "retain(integer)"),
         Grant(
             "EXECUTE", .function,
             "retry_held(smallint[], integer)"),

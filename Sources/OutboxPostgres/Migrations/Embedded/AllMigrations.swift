@@ -22,5 +22,7 @@ extension Migration {
         import0016,
         inbox0017,
         forget0018,
+        retention0019,
+        ledgerdays0020,
     ]
 }
