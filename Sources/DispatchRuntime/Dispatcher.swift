@@ -8,8 +8,9 @@ package import OutboxCore
 
 /// The worker: claims, sends and settles on one event loop, by the decisions of `DispatchState`.
 ///
-/// Three tasks run side by side and meet only in the state: one claims, one writes flushes, one keeps leases alive and
-/// recovers; the transports answer by call. An `await` among them is a call on the loop, not a thread crossing.
+/// Tasks run side by side and meet only in the state: one claims, one writes flushes, one keeps leases alive and
+/// recovers, one removes what was kept long enough; the transports answer by call. An `await` among them is a call on
+/// the loop, not a thread crossing.
 package actor Dispatcher {
     let loop: EventLoop
     let store: any OutboxStore
@@ -28,6 +29,8 @@ package actor Dispatcher {
     let settleSignal: LoopSignal
     /// Rung when the upkeep shall not wait for its next turn.
     let upkeepSignal: LoopSignal
+    /// Rung when retention shall not wait for its next turn, for the worker stops.
+    let retentionSignal: LoopSignal
     /// Whether the settling task waits with nothing to write.
     var settleIsIdle = false
     /// Device effects whose device was locked by somebody: tried again by the upkeep.
@@ -84,6 +87,7 @@ package actor Dispatcher {
         claimSignal = LoopSignal(on: loop)
         settleSignal = LoopSignal(on: loop)
         upkeepSignal = LoopSignal(on: loop)
+        retentionSignal = LoopSignal(on: loop)
     }
 
     /// Dispatches until it was told to stop and has let go of everything it held. The task must prefer the loop.
@@ -95,6 +99,7 @@ package actor Dispatcher {
             group.addTask { await self.claimWork() }
             group.addTask { await self.settleResults() }
             group.addTask { await self.keepUp() }
+            group.addTask { await self.applyRetention() }
         }
         for lane in lanes { await lane.close(within: .zero) }
         observer.stopped(released: releasedWhileStopping)
@@ -124,6 +129,7 @@ package actor Dispatcher {
         claimSignal.ring()
         settleSignal.ring()
         upkeepSignal.ring()
+        retentionSignal.ring()
     }
 
     /// Routes of all lanes.

@@ -45,6 +45,8 @@ package struct DispatcherSettings: Sendable {
     package var maxFailures = 0
     /// Age from due of a pending notification that is warned about, and the pause between warnings of it.
     package var stuckAfter: Duration = .seconds(300)
+    /// How often what was kept long enough is removed.
+    package var retentionInterval: Duration = .seconds(60)
     /// Whether awake keys are held, so that producers need not notify. Off behind a transaction-pooling proxy.
     package var holdsAwakeKeys = true
     /// Version of the worker, for the registry.

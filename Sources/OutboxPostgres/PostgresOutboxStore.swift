@@ -3,7 +3,7 @@ package import OutboxCore
 package import Postgres
 
 /// The outbox in PostgreSQL: two sessions, so that claiming and settling overlap. Both are made again when they break.
-/// Hooks of kinds are asked on others (`HookSessions`).
+/// Hooks of kinds are asked on others (`HookSessions`), and retention is applied on another (`RetentionSession`).
 ///
 /// Claims and awake keys use the first, for the keys belong to the session; everything that follows from a claim uses
 /// the second. Each call is one statement in autocommit.
@@ -12,6 +12,7 @@ package actor PostgresOutboxStore: OutboxStore {
     private let claims: PostgresSession
     private let results: PostgresSession
     private let hookSessions: HookSessions
+    private let retention: RetentionSession
     private let keys: AwakeKeys
 
     /// Fresh per process start: the leases' fence.
@@ -60,6 +61,7 @@ package actor PostgresOutboxStore: OutboxStore {
             prepare: { (_: PostgresConnection) async throws(PostgresError) in await keys.forget() }, observe: observe)
         results = PostgresSession(configuration, on: loop, observe: observe)
         hookSessions = HookSessions(configuration, on: loop)
+        retention = RetentionSession(configuration, on: loop)
     }
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -75,6 +77,7 @@ package actor PostgresOutboxStore: OutboxStore {
     /// Closes both sessions for good.
     package func stop() async {
         await hookSessions.stop()
+        await retention.stop()
         await claims.stop()
         await results.stop()
     }
@@ -307,6 +310,10 @@ package actor PostgresOutboxStore: OutboxStore {
 
     package func preparePartitions() async throws(StoreError) {
         try await ask(results, PartitionStatement.command(daysAhead: 3, lockTimeout: "200ms")) { _ in }
+    }
+
+    package func retain() async throws(StoreError) -> Bool {
+        do { return try await retention.retain() } catch { throw StoreError(error) }
     }
 
     package func longPending(

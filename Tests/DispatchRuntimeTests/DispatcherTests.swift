@@ -27,16 +27,18 @@ import Testing
 
     private func dispatcher(
         on loop: EventLoop, over store: ScriptedStore, lease: Duration = .seconds(30),
+        retentionInterval: Duration = .seconds(60), observer: RecordingObserver = RecordingObserver(),
         change: (inout DispatchSettings) -> Void = { _ in }
     ) -> Dispatcher {
         var settings = DispatcherSettings()
         settings.dispatch.lease = lease
+        settings.retentionInterval = retentionInterval
         change(&settings.dispatch)
         let lane = LaneConfiguration(
             description: LaneDescription(name: "apns/sandbox/default", pause: .seconds(2400)), serves: { _ in true },
             transport: HTTP2ClientConfiguration(host: "127.0.0.1", port: 1), provider: { _ in SilentProvider() })
         return Dispatcher(
-            on: loop, store: store, observer: RecordingObserver(), settings: settings, lanes: [lane],
+            on: loop, store: store, observer: observer, settings: settings, lanes: [lane],
             now: ScriptedStore.now, seed: 1)
     }
 
@@ -252,6 +254,29 @@ import Testing
         await run.value
         let returns = await store.settlements.flatMap(\.returns)
         #expect(returns.map(\.delay) == [.seconds(1), .zero], "one without its kind, one while stopping")
+        loop.stop()
+    }
+
+    /// Whatever becomes of it, leases are renewed, rows are claimed and settled, and it is asked for again.
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func retentionIsAppliedBesideEverythingElse(fails: Bool) async {
+        let loop = EventLoop.startThread(name: "dispatcher")
+        let refusal = StoreError(kind: .connection, operation: "retain", message: "refused by the script")
+        let store = ScriptedStore(row: true, retentionRefusal: fails ? refusal : nil, kind: Self.kind)
+        let observer = RecordingObserver()
+        let dispatcher = dispatcher(on: loop, over: store, retentionInterval: .milliseconds(10), observer: observer)
+        let run = Task(executorPreference: loop) { await dispatcher.run() }
+        await store.waitForClaim()
+        for _ in 1...3 { await store.waitForRetention() }
+        await store.answerClaim()
+        await store.waitForRecovery()
+        await store.waitForClaim()
+        await dispatcher.stop()
+        await store.answerClaim()
+        await run.value
+        #expect(await store.settlements.count == 2)
+        // Once, and of this alone: its session is not that of the others.
+        #expect(observer.store == (fails ? ["failed: retain"] : []))
         loop.stop()
     }
 }

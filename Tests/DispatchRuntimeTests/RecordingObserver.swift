@@ -1,14 +1,16 @@
 import OutboxCore
 import Synchronization
 
-/// Remembers what is told of lanes, in short words, and nothing else.
+/// Remembers what is told of lanes and of the store, in short words, and nothing else.
 final class RecordingObserver: DispatchObserver {
-    private let told = Mutex<[String]>([])
+    private let told = Mutex<(lanes: [String], store: [String])>(([], []))
 
     /// What was told of lanes, in order.
-    var lanes: [String] { told.withLock { $0 } }
+    var lanes: [String] { told.withLock { $0.lanes } }
+    /// What was told of the store, in order.
+    var store: [String] { told.withLock { $0.store } }
 
-    private func tell(_ line: String) { told.withLock { $0.append(line) } }
+    private func tell(_ line: String) { told.withLock { $0.lanes.append(line) } }
 
     func laneDown(_ lane: String, reason: String, until: Duration?) { tell("down: \(reason)") }
     func laneUp(_ lane: String) { tell("up") }
@@ -36,8 +38,8 @@ final class RecordingObserver: DispatchObserver {
     func longPending(_ pending: LongPending, route: Route?) {}
     func moreLongPending() {}
     func routeUnserved(_ route: Route) {}
-    func storeFailed(_ error: StoreError) {}
-    func storeRecovered() {}
+    func storeFailed(_ error: StoreError) { told.withLock { $0.store.append("failed: \(error.operation)") } }
+    func storeRecovered() { told.withLock { $0.store.append("recovered") } }
     func databaseClockStepped() {}
     func draining(inFlight: Int) {}
     func stopped(released: Int) {}

@@ -37,6 +37,10 @@ actor ScriptedStore: OutboxStore {
     private let retryAsked = Turnstile(0)
     private let retryMayAnswer = Turnstile(0)
     private let holdsRetries: Bool
+    /// What applying retention is refused with, and how often that was asked for.
+    private let retentionRefusal: StoreError?
+    private(set) var retentions = 0
+    private let retentionAsked = Turnstile(0)
     private let renewal = Turnstile(0)
     /// The row's kind; nil when kinds cannot be read.
     private let kind: Kind?
@@ -45,8 +49,9 @@ actor ScriptedStore: OutboxStore {
     /// `holdsRetries`: whether looking for held rows waits for `answerRetry`.
     init(
         row: Bool, refusal: StoreError? = nil, heldRefusal: StoreError? = nil, holdsRetries: Bool = false,
-        fullRefusal: StoreError? = nil, kind: Kind? = nil
+        fullRefusal: StoreError? = nil, retentionRefusal: StoreError? = nil, kind: Kind? = nil
     ) {
+        self.retentionRefusal = retentionRefusal
         self.kind = kind
         self.fullRefusal = fullRefusal
         self.row = row
@@ -61,6 +66,7 @@ actor ScriptedStore: OutboxStore {
     func waitForSettle() async { await settled.enter() }
     func waitForRecovery() async { await recoveryAsked.enter() }
     func waitForRetry() async { await retryAsked.enter() }
+    func waitForRetention() async { await retentionAsked.enter() }
     func waitForRenewal() async { await renewal.enter() }
     func giveWork(to tenant: Int32) { tenants.append(tenant) }
 
@@ -168,6 +174,13 @@ actor ScriptedStore: OutboxStore {
     func unservedRoutes() async throws(StoreError) -> [RouteNumber] { [] }
 
     func preparePartitions() async throws(StoreError) {}
+
+    func retain() async throws(StoreError) -> Bool {
+        retentions += 1
+        await retentionAsked.leave()
+        if let retentionRefusal { throw retentionRefusal }
+        return retentions == 1
+    }
 
     func holdAwake(_ routes: [RouteNumber]) async throws(StoreError) -> [RouteNumber] { routes }
 

@@ -341,4 +341,39 @@ struct StoreTests {
             #expect(try await outbox.places() == ["a expired expired"])
         }
     }
+
+    @Test(arguments: DatabaseServer.allCases)
+    func `Retention removes rows and days, and one that fails does not keep the other`(
+        server: DatabaseServer
+    ) async throws {
+        try await Self.with(server) { outbox, store in
+            try await outbox.device()
+            let worker = try await outbox.worker()
+            try await RetentionTests.over(["a", "b"], outbox, worker)
+            try await outbox.age(days: 40)
+            #expect(try await store.retain() == false, "nobody said for how long anything is kept")
+            try await outbox.keep(days: 79)
+            #expect(try await store.retain(), "a day was dropped, and there may be another")
+            #expect(try await store.retain() == false)
+            try await outbox.run(
+                "REVOKE EXECUTE ON FUNCTION postbell.drop_ledger_day() FROM postbell_dispatcher; "
+                    + "SELECT postbell.set_retention('outbox', '30 days')")
+            await #expect(throws: StoreError.self) { _ = try await store.retain() }
+            #expect(try await outbox.kept() == [])
+            try await outbox.run(
+                "GRANT EXECUTE ON FUNCTION postbell.drop_ledger_day() TO postbell_dispatcher; "
+                    + "REVOKE EXECUTE ON FUNCTION postbell.retain(int) FROM postbell_dispatcher; "
+                    + "SELECT postbell.set_retention('deliveries', '30 days')")
+            await #expect(throws: StoreError.self) { _ = try await store.retain() }
+            #expect(try await outbox.ledger() == [])
+            #expect(
+                try await outbox.value(
+                    "SELECT removed_before > now() - interval '79 days' FROM postbell.retention "
+                        + "WHERE table_name = 'deliveries'") == "t")
+            // Its session was closed; the other two go on, and it is made anew.
+            try await outbox.run("GRANT EXECUTE ON FUNCTION postbell.retain(int) TO postbell_dispatcher")
+            #expect(try await store.retain())
+            #expect(try await store.resolveUnrouted(limit: 10) == 0)
+        }
+    }
 }

@@ -60,6 +60,9 @@ package protocol OutboxStore: Sendable {
     func unservedRoutes() async throws(StoreError) -> [RouteNumber]
     /// Makes the ledger's partitions of the coming days.
     func preparePartitions() async throws(StoreError)
+    /// Removes a batch of what was kept long enough, as the policies of the database have it, on a session that nothing
+    /// else waits for; answers whether there is more. Never what is open.
+    func retain() async throws(StoreError) -> Bool
 
     /// Tries to hold the awake keys of these routes, so that producers need not notify; answers those held.
     func holdAwake(_ routes: [RouteNumber]) async throws(StoreError) -> [RouteNumber]
