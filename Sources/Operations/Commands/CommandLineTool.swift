@@ -19,6 +19,7 @@ package struct CommandLineTool: Sendable {
         StatusCommand.description,
         ShowCommand.description,
         LedgerCommand.description,
+        RetainCommand.description,
         ConfigCommand.description,
     ]
 
@@ -95,6 +96,7 @@ package struct CommandLineTool: Sendable {
         case .status: StatusCommand()
         case .show: ShowCommand()
         case .ledger: LedgerCommand()
+        case .retain: RetainCommand()
         case .config: ConfigCommand()
         }
     }

@@ -10,6 +10,8 @@ package enum CommandName: String, CaseIterable, Sendable {
     case show
     /// Attempts, filtered.
     case ledger
+    /// Applies the retention policies.
+    case retain
     /// Shows the effective configuration.
     case config
     /// The doctor.

@@ -24,7 +24,7 @@ package enum SettingsTable {
                 .databaseURL, .connectionString, absence: "libpq's variables and defaults",
                 "where the database is, as URI or as keywords and values",
                 reason: "hosting platforms hand a database over under this name",
-                for: [.dispatch, .migrate, .status, .show, .ledger])
+                for: [.dispatch, .migrate, .status, .show, .ledger, .retain])
         ])
 
     private static let dispatch = SettingGroup(
