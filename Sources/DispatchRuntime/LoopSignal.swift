@@ -27,12 +27,13 @@ final class LoopSignal {
 
     /// Waits for a ring, until `deadline` at the latest.
     func wait(until deadline: ContinuousClock.Instant) async {
-        if isRaised {
-            isRaised = false
-            return
-        }
-        precondition(waiter == nil, "one task waits for a signal")
         await withUnsafeContinuation { continuation in
+            // In here, because the operation may begin by a hop, during which it may be rung.
+            if isRaised {
+                isRaised = false
+                return continuation.resume()
+            }
+            precondition(waiter == nil, "one task waits for a signal")
             waiter = continuation
             timer = loop.arm(at: deadline) { [weak self] in
                 self?.timer = nil

@@ -20,8 +20,9 @@ final class StopSignal {
 
     /// Waits for `duration`, or until it is told.
     func pause(for duration: Duration) async {
-        guard count == 0 else { return }
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            // In here, because the operation may begin by a hop, during which it may be told.
+            guard count == 0 else { return continuation.resume() }
             waiting.append { continuation.resume() }
             loop.arm(at: .now + duration) { [weak self] in self?.wake() }
         }
@@ -29,8 +30,8 @@ final class StopSignal {
 
     /// What `work` comes to, or nil as soon as it is told: nobody waits for the work then.
     func value<Value: Sendable>(of work: @escaping @Sendable () async -> Value) async -> Value? {
-        guard count == 0 else { return nil }
-        return await withUnsafeContinuation { (continuation: UnsafeContinuation<Value?, Never>) in
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Value?, Never>) in
+            guard count == 0 else { return continuation.resume(returning: nil) }
             let first = FirstAnswer(continuation)
             waiting.append { first.give(nil) }
             Task(executorPreference: loop) { first.give(await work()) }

@@ -87,7 +87,7 @@ actor APNSExchange {
     /// Sends `push` and answers what became of each of its targets, in order.
     func send(_ push: MadePush) async throws -> [End] {
         if let refusal = submit(push) { return [.outcome(refusal)] }
-        if ends.count < awaited { await withUnsafeContinuation { waiter = $0 } }
+        await withUnsafeContinuation { if ends.count < awaited { waiter = $0 } else { $0.resume() } }
         return ends.sorted { $0.key < $1.key }.map(\.value)
     }
 

@@ -120,7 +120,9 @@ actor FCMExchange {
 
     /// Returns what is told of access next.
     func nextAccess(after count: Int) async -> ProviderAccess {
-        while told.count <= count { await withUnsafeContinuation { accessWaiter = $0 } }
+        while told.count <= count {
+            await withUnsafeContinuation { if told.count <= count { accessWaiter = $0 } else { $0.resume() } }
+        }
         return told[count]
     }
 
@@ -167,7 +169,7 @@ actor FCMExchange {
     /// Sends to one device and answers what became of it.
     func send(_ token: String = "c-good-token-of-a-device") async -> End? {
         guard submit(token) else { return nil }
-        if ends.count < awaited { await withUnsafeContinuation { waiter = $0 } }
+        await withUnsafeContinuation { if ends.count < awaited { waiter = $0 } else { $0.resume() } }
         return ends[0]
     }
 

@@ -61,7 +61,7 @@ package actor PeerClient {
         answers = [:]
         awaited = batch.requests.count
         submit(batch)
-        if answers.count < awaited { await withUnsafeContinuation { waiter = $0 } }
+        await withUnsafeContinuation { if answers.count < awaited { waiter = $0 } else { $0.resume() } }
         return answers
     }
 

@@ -10,10 +10,10 @@ package actor Turnstile {
 
     /// Returns when it is the caller's turn.
     package func enter() async {
-        if free > 0 {
+        await withCheckedContinuation { continuation in
+            guard free > 0 else { return waiting.append(continuation) }
             free -= 1
-        } else {
-            await withCheckedContinuation { waiting.append($0) }
+            continuation.resume()
         }
     }
 

@@ -84,7 +84,7 @@ actor Connector: ReadinessHandler {
     /// close it and open another in the next poll.
     private func wait(_ socket: Int32, for interest: Interest) async {
         loop.watch(socket, for: interest, handler: self)
-        await withUnsafeContinuation { readiness = $0 }
+        await withUnsafeContinuation { if outcome == nil { readiness = $0 } else { $0.resume() } }
         loop.unwatch(socket)
     }
 

@@ -29,7 +29,14 @@ extension PostgresConnection {
     /// Returns when nothing of the deadline can touch the next statement any more.
     func endDeadline() async {
         if deadline.isRequesting && wire.isOpen {
-            await withUnsafeContinuation { deadline.waiter = $0 }
+            await withUnsafeContinuation { continuation in
+                // It may have come back meanwhile: the operation may begin by a hop.
+                if deadline.isRequesting && wire.isOpen {
+                    deadline.waiter = continuation
+                } else {
+                    continuation.resume()
+                }
+            }
         }
         if let timer = deadline.timer { loop.cancel(timer) }
         deadline.timer = nil

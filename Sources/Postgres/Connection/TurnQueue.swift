@@ -3,7 +3,7 @@ import EventLoop
 /// Lets the callers of one connection through one at a time, in order of arrival. Confined to the loop.
 final class TurnQueue {
     private final class Waiter {
-        var continuation: UnsafeContinuation<Void, Never>?
+        let turn = Latch()
         var gaveUp = false
     }
 
@@ -32,11 +32,10 @@ final class TurnQueue {
         let waiter = Waiter()
         let timer = loop.arm(at: deadline) {
             waiter.gaveUp = true
-            waiter.continuation?.resume()
-            waiter.continuation = nil
+            waiter.turn.open()
         }
         waiting.append(waiter)
-        await withUnsafeContinuation { waiter.continuation = $0 }
+        await waiter.turn.wait()
         loop.cancel(timer)
         if waiter.gaveUp {
             throw PostgresError(.deadline, operation: operation, message: "the connection was busy until the deadline")
@@ -49,8 +48,7 @@ final class TurnQueue {
             let waiter = waiting[next]
             next += 1
             guard !waiter.gaveUp else { continue }
-            waiter.continuation?.resume()
-            waiter.continuation = nil
+            waiter.turn.open()
             return
         }
         waiting.removeAll(keepingCapacity: true)

@@ -132,8 +132,17 @@ final class Wire: ReadinessHandler {
             guard let connection else { throw failure(operation, wasSent: true) }
             if PQisBusy(connection) == 0 && (isFlushed || isBroken) { return PQgetResult(connection) }
             if isBroken { throw failure(operation, wasSent: true) }
-            await withUnsafeContinuation { waiter = $0 }
+            await withUnsafeContinuation { continuation in
+                // The operation may begin by a hop, and the answer, or the end, may have come meanwhile.
+                if mustWait { waiter = continuation } else { continuation.resume() }
+            }
         }
+    }
+
+    /// Whether nothing can be said before the socket is ready again.
+    private var mustWait: Bool {
+        guard let connection, !isBroken else { return false }
+        return !isFlushed || PQisBusy(connection) != 0
     }
 
     func descriptorReady(_ ready: Interest) {

@@ -18,10 +18,6 @@ package actor PostgresSession {
     /// Prepares a new connection before the session counts as up; if it throws, the connection is closed.
     package typealias Preparation = @Sendable (PostgresConnection) async throws(PostgresError) -> Void
 
-    private final class Waiter {
-        var continuation: UnsafeContinuation<Void, Never>?
-    }
-
     private let loop: EventLoop
     private let configuration: PostgresConfiguration
     private let backoff: ReconnectBackoff
@@ -31,7 +27,7 @@ package actor PostgresSession {
     private var connection: PostgresConnection?
     private var since: ContinuousClock.Instant?
     private var lastFailure: PostgresError?
-    private var waiting: [Waiter] = []
+    private var waiting: [Latch] = []
     private var life: Task<Void, Never>?
     private var isStopped = false
     private var end: UnsafeContinuation<Void, Never>?
@@ -139,13 +135,10 @@ package actor PostgresSession {
             guard waiting.count < configuration.queueLimit else {
                 throw PostgresError(.overloaded, operation: name, message: "too many statements wait for a connection")
             }
-            let waiter = Waiter()
+            let waiter = Latch()
             waiting.append(waiter)
-            let timer = loop.arm(at: deadline) {
-                waiter.continuation?.resume()
-                waiter.continuation = nil
-            }
-            await withUnsafeContinuation { waiter.continuation = $0 }
+            let timer = loop.arm(at: deadline) { waiter.open() }
+            await waiter.wait()
             loop.cancel(timer)
             waiting.removeAll { $0 === waiter }
         }
@@ -157,10 +150,7 @@ package actor PostgresSession {
     }
 
     private func resumeWaiters() {
-        for waiter in waiting {
-            waiter.continuation?.resume()
-            waiter.continuation = nil
-        }
+        for waiter in waiting { waiter.open() }
     }
 
     // MARK: Keeping it alive
@@ -207,7 +197,7 @@ package actor PostgresSession {
         observe(.connected)
         resumeWaiters()
         await opened.whenEnded { [weak self] reason in self?.assumeIsolated { $0.ended(opened, reason) } }
-        if endReason == nil { await withUnsafeContinuation { end = $0 } }
+        await withUnsafeContinuation { if endReason == nil { end = $0 } else { $0.resume() } }
         guard let reason = endReason else { preconditionFailure("a session was resumed before its connection ended") }
         endReason = nil
         return reason
