@@ -1,5 +1,3 @@
-import EventLoop
-import Foundation
 import OutboxCore
 import Postgres
 import Support
@@ -181,7 +179,7 @@ struct HookTests {
     // MARK: Asking
 
     /// Two notifications of a kind with the hook `app.hook`, and a store in a dispatcher's role.
-    private static func asking(
+    static func asking(
         _ server: DatabaseServer, _ body: (Outbox, PostgresOutboxStore, [Identifier]) async throws -> Void
     ) async throws {
         try await Outbox.on(server) { outbox in
@@ -206,7 +204,7 @@ struct HookTests {
     private static let hook = KindHook(kind: "note", purpose: .stale, timeout: .seconds(10))
 
     /// The timeout is far beyond what any machine needs, where it is not what a test is about.
-    private static func answer(
+    static func answer(
         _ store: PostgresOutboxStore, _ ids: [Identifier], timeout: Duration = .seconds(10)
     ) async -> Result<[Identifier?], HookFault> {
         let hook = KindHook(kind: "note", purpose: .stale, timeout: timeout)
@@ -273,30 +271,6 @@ struct HookTests {
             }
             try await Self.function(outbox, Self.all)
             #expect(Set(try await Self.answer(store, ids).get()) == Set(ids), "and the next one is asked as before")
-        }
-    }
-
-    /// Ends each turn of the loop so late that the answers to what was asked in it are there.
-    private final class SlowTurns: EndOfTurnHandler {
-        private let last = ContinuousClock.now + .seconds(1)
-
-        func turnEnded() {
-            usleep(2000)
-            if ContinuousClock.now < last { DatabaseServer.loop.atEndOfTurn(self) }
-        }
-    }
-
-    /// The wait for it begins by a hop, and the loop may look at its sockets in between.
-    @Test(arguments: DatabaseServer.allCases)
-    func `An answer that is there before the wait for it has begun is heard`(server: DatabaseServer) async throws {
-        try await Self.asking(server) { _, store, ids in
-            for _ in 0..<10 {
-                await Task(executorPreference: DatabaseServer.loop) { SlowTurns().turnEnded() }.value
-                for _ in 0..<20 {
-                    let answer = try await Self.answer(store, ids).get()
-                    #expect(Set(answer) == Set(ids))
-                }
-            }
         }
     }
 
